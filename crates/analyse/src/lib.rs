@@ -1,0 +1,1 @@
+//! Analysers: pure state machines over events. Knows the model only.

@@ -1,0 +1,1 @@
+//! What one machine instruction does to memory. Pure: bytes in, accesses out.

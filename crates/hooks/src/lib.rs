@@ -1,0 +1,1 @@
+//! Hook files: which functions synchronise, allocate or touch memory, and how. Parse, check, merge.

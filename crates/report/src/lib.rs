@@ -1,0 +1,1 @@
+//! Rendering: events and findings as text and JSON. Knows the model only.

@@ -1,0 +1,1 @@
+//! Scheduling policies: pure deciders. Knows the model only.

@@ -1,0 +1,194 @@
+//! Module facts: what the probe must know of one module and cannot find out cheaply itself.
+//!
+//! The command makes the table from symbols and debug information, once per build-id and hook
+//! table; the probe maps the file and looks things up in place, so every array is sorted by
+//! offset and every number little-endian at a fixed width.
+//!
+//! ```text
+//! magic "RADDFACT"  u32 version  u32 flags
+//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_reserved
+//! n_hooks   x { u64 offset, u32 hook, u32 0 }       function entries
+//! n_inlined x { u64 offset, u32 hook, u32 0 }       atomic instructions of inlined instances
+//! n_atomic  x { u64 offset, u32 length, u32 0 }     plain accesses that are atomic by their call chain
+//! ```
+
+use crate::WireError;
+
+const MAGIC: &[u8; 8] = b"RADDFACT";
+/// Bump on any change of layout.
+pub const VERSION: u32 = 1;
+const HEADER: usize = 32;
+const ROW: usize = 16;
+
+/// The facts in a form to build and test with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModuleFacts {
+    /// Code of this module may run inside opaque hooked functions (it has some, or is listed as a
+    /// library's runtime): its accesses must ask whether they do.
+    pub guarded: bool,
+    /// The module has a symbol table or debug information beyond its exports.
+    pub has_symbols: bool,
+    /// Entry offsets of hooked functions, each with its index in the hook table.
+    pub hooks: Vec<(u64, u32)>,
+    /// Offsets of atomic instructions inside inlined instances, likewise.
+    pub inlined: Vec<(u64, u32)>,
+    /// Code ranges (offset, length) whose plain accesses are atomic by their inlined call chain
+    /// (`std::atomic`, `core::sync::atomic`), or accesses of variables of atomic type.
+    pub atomic: Vec<(u64, u32)>,
+}
+
+const FLAG_GUARDED: u32 = 1;
+const FLAG_SYMBOLS: u32 = 2;
+
+impl ModuleFacts {
+    /// The file's bytes. Sorts the rows.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(MAGIC);
+        let flags = if self.guarded { FLAG_GUARDED } else { 0 }
+            | if self.has_symbols { FLAG_SYMBOLS } else { 0 };
+        for n in [
+            VERSION,
+            flags,
+            self.hooks.len() as u32,
+            self.inlined.len() as u32,
+            self.atomic.len() as u32,
+            0,
+        ] {
+            out.extend_from_slice(&n.to_le_bytes());
+        }
+        for rows in [&self.hooks, &self.inlined, &self.atomic] {
+            let mut rows = rows.clone();
+            rows.sort_unstable();
+            for (offset, value) in rows {
+                out.extend_from_slice(&offset.to_le_bytes());
+                out.extend_from_slice(&value.to_le_bytes());
+                out.extend_from_slice(&[0; 4]);
+            }
+        }
+        out
+    }
+}
+
+/// The facts in place: a view of the mapped file.
+#[derive(Debug, Clone, Copy)]
+pub struct FactsView<'a> {
+    flags: u32,
+    hooks: &'a [u8],
+    inlined: &'a [u8],
+    atomic: &'a [u8],
+}
+
+impl<'a> FactsView<'a> {
+    /// Checks the header and the lengths; nothing is copied.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
+        if bytes.len() < HEADER || &bytes[..8] != MAGIC {
+            return Err(WireError::NotOurs("module facts"));
+        }
+        let word = |i: usize| u32_at(bytes, 8 + 4 * i);
+        if word(0) != VERSION {
+            return Err(WireError::Version {
+                what: "module facts",
+                found: word(0),
+                expected: VERSION,
+            });
+        }
+        let lengths = [word(2), word(3), word(4)].map(|n| n as usize * ROW);
+        if bytes.len() != HEADER + lengths.iter().sum::<usize>() {
+            return Err(WireError::Damaged("module facts", format!("{} bytes", bytes.len())));
+        }
+        let (hooks, rest) = bytes[HEADER..].split_at(lengths[0]);
+        let (inlined, atomic) = rest.split_at(lengths[1]);
+        Ok(FactsView { flags: word(1), hooks, inlined, atomic })
+    }
+
+    /// See [`ModuleFacts::guarded`].
+    pub fn guarded(&self) -> bool {
+        self.flags & FLAG_GUARDED != 0
+    }
+
+    /// See [`ModuleFacts::has_symbols`].
+    pub fn has_symbols(&self) -> bool {
+        self.flags & FLAG_SYMBOLS != 0
+    }
+
+    /// The hooks whose function begins at this offset.
+    pub fn hooks_at(&self, offset: u64) -> impl Iterator<Item = u32> + 'a {
+        rows_at(self.hooks, offset)
+    }
+
+    /// The hooks that an atomic instruction at this offset stands for.
+    pub fn inlined_at(&self, offset: u64) -> impl Iterator<Item = u32> + 'a {
+        rows_at(self.inlined, offset)
+    }
+
+    /// Is a plain access at this offset atomic by its call chain?
+    pub fn is_atomic(&self, offset: u64) -> bool {
+        let after = partition(self.atomic, |o| o <= offset);
+        after > 0 && {
+            let (start, length) = row(self.atomic, after - 1);
+            offset - start < u64::from(length)
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn row(rows: &[u8], i: usize) -> (u64, u32) {
+    let at = i * ROW;
+    (u64::from(u32_at(rows, at)) | u64::from(u32_at(rows, at + 4)) << 32, u32_at(rows, at + 8))
+}
+
+/// How many rows have an offset for which `before` holds.
+fn partition(rows: &[u8], before: impl Fn(u64) -> bool) -> usize {
+    let (mut low, mut high) = (0, rows.len() / ROW);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(row(rows, middle).0) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+fn rows_at(rows: &[u8], offset: u64) -> impl Iterator<Item = u32> + '_ {
+    let first = partition(rows, |o| o < offset);
+    (first..rows.len() / ROW).map(|i| row(rows, i)).take_while(move |r| r.0 == offset).map(|r| r.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> ModuleFacts {
+        ModuleFacts {
+            guarded: true,
+            has_symbols: false,
+            hooks: vec![(0x2000, 7), (0x1000, 3), (0x2000, 4)],
+            inlined: vec![(0x55, 1)],
+            atomic: vec![(0x100, 4), (0x200, 1)],
+        }
+    }
+
+    #[test]
+    fn what_was_encoded_is_found() {
+        let bytes = sample().encode();
+        let view = FactsView::new(&bytes).unwrap();
+        assert!(view.guarded() && !view.has_symbols());
+        assert_eq!(view.hooks_at(0x2000).collect::<Vec<_>>(), [4, 7]);
+        assert_eq!(view.hooks_at(0x1fff).count(), 0);
+        assert_eq!(view.inlined_at(0x55).collect::<Vec<_>>(), [1]);
+        assert!(view.is_atomic(0x103) && !view.is_atomic(0x104) && !view.is_atomic(0xff));
+        assert!(view.is_atomic(0x200) && !view.is_atomic(0x201));
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let bytes = sample().encode();
+        assert_eq!(FactsView::new(&bytes[..20]).unwrap_err(), WireError::NotOurs("module facts"));
+        assert!(matches!(FactsView::new(&bytes[..40]), Err(WireError::Damaged(..))));
+        let mut other = bytes.clone();
+        other[8] = 99;
+        assert!(matches!(FactsView::new(&other), Err(WireError::Version { found: 99, .. })));
+    }
+}

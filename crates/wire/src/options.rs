@@ -1,0 +1,73 @@
+//! What the command asks of the probe: written as JSON to a file in the run directory whose path
+//! is the probe's only argument.
+
+use raddle_model::{Hook, Place};
+use serde::{Deserialize, Serialize};
+
+/// Bump when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// Everything the probe is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeOptions {
+    /// [`VERSION`] of the writer.
+    pub version: u32,
+    /// Where the probe puts `<pid>.log` and looks for facts.
+    pub directory: String,
+    /// What is done with memory accesses.
+    pub memory: MemoryMode,
+    /// Hooked functions and system calls make events.
+    pub sync: bool,
+    /// Entry and exit of every hooked function make events of their own.
+    pub functions: bool,
+    /// Writes to descriptors make events.
+    pub output: bool,
+    /// Take the call stack of every event.
+    pub stacks: bool,
+    /// Stack, thread-local and instruction-stream bookkeeping accesses (push, call, ret) make
+    /// events too.
+    pub stack_accesses: bool,
+    /// Restrict memory events to these places: per module path, offset ranges. Empty: all.
+    pub only_places: Vec<PlaceFilter>,
+    /// Report forked children too, each in a log of its own.
+    pub follow: bool,
+    /// How much the log may run ahead of the command before the target waits, in bytes.
+    pub max_lag: u64,
+    /// The merged hook table; module facts refer to it by index.
+    pub hooks: Vec<Hook>,
+}
+
+/// What is done with memory accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemoryMode {
+    /// Nothing is instrumented.
+    Off,
+    /// Each block counts its executions per thread; accesses follow from the block's content.
+    Count,
+    /// Each access is an event.
+    Events,
+}
+
+/// A stretch of a module's code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceFilter {
+    /// The module's path as the engine reports it.
+    pub module: String,
+    /// First offset.
+    pub start: u64,
+    /// One past the last offset.
+    pub end: u64,
+}
+
+/// Where the probe keeps one place's executions, as it reports them at the end (count mode).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceCount {
+    /// The instruction.
+    pub place: Place,
+    /// Reads, writes and atomic updates it made.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Atomic updates.
+    pub atomics: u64,
+}
