@@ -47,7 +47,15 @@ pub enum LockMode {
 /// What happened. Synchronisation objects are identified by an address or handle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
-    /// A thread began; `creator` is absent for the first.
+    /// A thread is about to be made: what the creator did so far happens before the child's
+    /// [`EventKind::ThreadStart`], what it does from here on does not. If the kernel refuses, the
+    /// child never starts and its number stays unused.
+    ThreadCreate {
+        /// The number the new thread will have.
+        child: ThreadId,
+    },
+    /// A thread began; `creator` is absent for the first. Ordered after the creator's
+    /// [`EventKind::ThreadCreate`] of this thread, not after what the creator did since.
     ThreadStart {
         /// Who created it.
         creator: Option<ThreadId>,
@@ -399,7 +407,8 @@ impl EventKind {
     pub fn family(&self) -> Family {
         use EventKind::*;
         match self {
-            ThreadStart { .. }
+            ThreadCreate { .. }
+            | ThreadStart { .. }
             | ThreadName { .. }
             | ThreadExit
             | ThreadCreated { .. }
