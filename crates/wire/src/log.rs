@@ -97,7 +97,7 @@ pub enum Record {
         frames: Vec<Place>,
     },
     /// The probe needs a module's facts and waits. The answer is the file
-    /// [`facts_file`]`(pid, request)`, complete before `ANSWERS` reaches `request`.
+    /// [`facts_file`]`(log file name, request)`, complete before `ANSWERS` reaches `request`.
     NeedFacts {
         /// Number of the request, from 1.
         request: u32,
@@ -120,14 +120,15 @@ pub enum Record {
     },
 }
 
-/// Name of a process's log in the run directory.
-pub fn log_file(pid: u32) -> String {
-    format!("{pid}.log")
+/// Name of a process's log in the run directory. A process that becomes another program by `exec`
+/// keeps its id: `incarnation` counts the programs it has been, from 0.
+pub fn log_file(pid: u32, incarnation: u32) -> String {
+    format!("{pid}.{incarnation}.log")
 }
 
-/// Name of the answer to a request in the run directory.
-pub fn facts_file(pid: u32, request: u32) -> String {
-    format!("{pid}.{request}.facts")
+/// Name of the answer to a request in the run directory, from the name of the log that asked.
+pub fn facts_file(log: &str, request: u32) -> String {
+    format!("{}.{request}.facts", log.trim_end_matches(".log"))
 }
 
 /// The header as the probe first writes it.

@@ -31,6 +31,8 @@ pub struct ProbeOptions {
     pub only_places: Vec<PlaceFilter>,
     /// Report forked children too, each in a log of its own.
     pub follow: bool,
+    /// Process id of the command: when it is gone, nobody reads and nobody is waited for.
+    pub command: u32,
     /// How much the log may run ahead of the command before the target waits, in bytes.
     pub max_lag: u64,
     /// The merged hook table; module facts refer to it by index.
