@@ -33,6 +33,22 @@ pub enum AccessKind {
     Write,
     /// A read-modify-write that no other access can split (`lock` prefix, `xchg` with memory).
     AtomicUpdate,
+    /// A read by a plain instruction that the debug information shows to be atomic.
+    AtomicRead,
+    /// A write by a plain instruction that the debug information shows to be atomic.
+    AtomicWrite,
+}
+
+impl AccessKind {
+    /// Can it change the memory?
+    pub fn writes(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::AtomicRead)
+    }
+
+    /// Can no other access come between its parts?
+    pub fn is_atomic(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::Write)
+    }
 }
 
 /// The side of a lock that is held.
@@ -403,6 +419,74 @@ pub enum Family {
 }
 
 impl EventKind {
+    /// The event's name in machine-readable output and in counts.
+    pub fn name(&self) -> &'static str {
+        use EventKind::*;
+        match self {
+            ThreadCreate { .. } => "thread-create",
+            ThreadStart { .. } => "thread-start",
+            ThreadName { .. } => "thread-name",
+            ThreadExit => "thread-exit",
+            ThreadCreated { .. } => "thread-created",
+            ThreadJoined { .. } => "thread-joined",
+            ThreadDetached { .. } => "thread-detached",
+            ThreadCancelled { .. } => "thread-cancelled",
+            Access { kind, .. } => match kind {
+                AccessKind::Read => "read",
+                AccessKind::Write => "write",
+                AccessKind::AtomicUpdate => "atomic-update",
+                AccessKind::AtomicRead => "atomic-read",
+                AccessKind::AtomicWrite => "atomic-write",
+            },
+            Range { kind, .. } if kind.writes() => "write-range",
+            Range { .. } => "read-range",
+            Allocate { .. } => "allocate",
+            Free { .. } => "free",
+            LockCreated { .. } => "lock-created",
+            LockDestroyed { .. } => "lock-destroyed",
+            LockRequested { .. } => "lock-requested",
+            LockAcquired { .. } => "lock-acquired",
+            LockFailed { .. } => "lock-failed",
+            LockReleased { .. } => "lock-released",
+            ConditionSignal { .. } => "condition-signal",
+            ConditionWaitBegin { .. } => "condition-wait-begin",
+            ConditionWaitEnd { .. } => "condition-wait-end",
+            BarrierCreated { .. } => "barrier-created",
+            BarrierEnter { .. } => "barrier-enter",
+            BarrierLeave { .. } => "barrier-leave",
+            SemaphoreCreated { .. } => "semaphore-created",
+            SemaphorePost { .. } => "semaphore-post",
+            SemaphoreAcquired { .. } => "semaphore-acquired",
+            OnceBegin { .. } => "once-begin",
+            OnceEnd { .. } => "once-end",
+            OncePassed { .. } => "once-passed",
+            TeamFork { .. } => "team-fork",
+            TeamBodyBegin { .. } => "team-body-begin",
+            TeamBodyEnd { .. } => "team-body-end",
+            TeamJoin { .. } => "team-join",
+            TaskCreate { .. } => "task-create",
+            TaskBegin { .. } => "task-begin",
+            TaskEnd { .. } => "task-end",
+            TaskWaited => "task-waited",
+            FunctionEnter { .. } => "function-enter",
+            FunctionExit { .. } => "function-exit",
+            TransactionStart => "transaction-start",
+            TransactionCommit => "transaction-commit",
+            TransactionAbort => "transaction-abort",
+            TransactionAccess { .. } => "transaction-access",
+            ModuleLoad { .. } => "module-load",
+            ModuleUnload { .. } => "module-unload",
+            FutexWait { .. } => "futex-wait",
+            FutexWaitEnd { .. } => "futex-wait-end",
+            FutexWake { .. } => "futex-wake",
+            SignalDelivered { .. } => "signal-delivered",
+            Output { .. } => "output",
+            ProcessForked { .. } => "process-forked",
+            ProcessExec { .. } => "process-exec",
+            ProcessEnd { .. } => "process-end",
+        }
+    }
+
     /// The family the event belongs to.
     pub fn family(&self) -> Family {
         use EventKind::*;

@@ -113,6 +113,13 @@ pub enum Record {
         /// The places.
         places: Vec<PlaceCount>,
     },
+    /// Events per name and place of one thread, in count mode; several records add up.
+    EventCounts {
+        /// Whose.
+        thread: ThreadId,
+        /// The event's name, its place, how often.
+        counts: Vec<(String, Place, u64)>,
+    },
     /// The probe gave up.
     Failure {
         /// Why, and where.
@@ -160,6 +167,8 @@ pub struct LogReader {
     seen: u64,
     /// Chunks read to the end.
     done: u64,
+    /// Those of them whose space has not been handed out by [`LogReader::take_finished`].
+    finished: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -191,7 +200,7 @@ impl LogReader {
             }));
         }
         let pid = u32_of(&head[header::PID..]);
-        Ok(Some(LogReader { file, pid, open: Vec::new(), seen: 0, done: 0 }))
+        Ok(Some(LogReader { file, pid, open: Vec::new(), seen: 0, done: 0, finished: Vec::new() }))
     }
 
     /// The process that writes it.
@@ -216,10 +225,11 @@ impl LogReader {
         self.file.write_all_at(&1u32.to_le_bytes(), header::ABANDONED as u64)
     }
 
-    /// Chunks read to the end: `[0, n)` of the file's chunks hold nothing new, so a streaming
-    /// command may free their space.
-    pub fn finished_chunks(&self) -> u64 {
-        self.open.iter().map(|c| c.index).min().unwrap_or(self.seen)
+    /// The file ranges (offset, length) of chunks read to the end since the last call: they hold
+    /// nothing new, so a streaming command may free their space. Chunk by chunk, because a thread
+    /// that sleeps keeps its own chunk open however long the others go on.
+    pub fn take_finished(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.finished.drain(..).map(|index| (HEADER + index * CHUNK as u64, CHUNK as u64))
     }
 
     /// The file, for freeing space behind the reader.
@@ -236,6 +246,7 @@ impl LogReader {
             self.seen += 1;
         }
         let mut count = 0;
+        let done_before = self.done;
         let mut still_open = Vec::with_capacity(self.open.len());
         let mut bytes = Vec::new();
         for mut chunk in std::mem::take(&mut self.open) {
@@ -252,10 +263,17 @@ impl LogReader {
                 count += decode_all(&bytes, &mut each)?;
                 chunk.read = used;
             }
-            if closed { self.done += 1 } else { still_open.push(chunk) }
+            if closed {
+                self.done += 1;
+                self.finished.push(chunk.index);
+            } else {
+                still_open.push(chunk);
+            }
         }
         self.open = still_open;
-        if count > 0 {
+        // Also when a chunk was closed after its last record had been read: its thread may be
+        // waiting for exactly this number to grow.
+        if self.done != done_before {
             self.file.write_all_at(&self.done.to_le_bytes(), header::CONSUMED as u64)?;
         }
         Ok(count)
@@ -403,9 +421,21 @@ mod tests {
         };
         assert_eq!(reader.poll(|r| take(r, &mut merger)).unwrap(), 4);
         assert_eq!(reader.poll(|r| take(r, &mut merger)).unwrap(), 0);
-        assert_eq!(reader.finished_chunks(), 1);
+        let freed: Vec<_> = reader.take_finished().collect();
+        assert_eq!(freed, [(HEADER, CHUNK as u64)]);
+        assert_eq!(reader.take_finished().count(), 0);
         let orders: Vec<u64> = std::iter::from_fn(|| merger.pop()).map(|e| e.order).collect();
         assert_eq!(orders, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_chunk_closed_after_its_last_record_counts_as_consumed() {
+        let file = written();
+        let mut reader = LogReader::open(file.try_clone().unwrap()).unwrap().unwrap();
+        reader.poll(|_| {}).unwrap();
+        file.write_all_at(&1u32.to_le_bytes(), HEADER + CHUNK as u64 + 4).unwrap();
+        assert_eq!(reader.poll(|_| {}).unwrap(), 0);
+        assert_eq!(reader.read_u64(header::CONSUMED as u64).unwrap(), 2);
     }
 
     #[test]

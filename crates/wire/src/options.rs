@@ -14,6 +14,8 @@ pub struct ProbeOptions {
     pub version: u32,
     /// Where the probe puts `<pid>.log` and looks for facts.
     pub directory: String,
+    /// Count events per thread and place instead of reporting each.
+    pub count: bool,
     /// What is done with memory accesses.
     pub memory: MemoryMode,
     /// Hooked functions and system calls make events.
@@ -44,10 +46,9 @@ pub struct ProbeOptions {
 pub enum MemoryMode {
     /// Nothing is instrumented.
     Off,
-    /// Each block counts its executions per thread; accesses follow from the block's content.
-    Count,
-    /// Each access is an event.
-    Events,
+    /// Accesses, ranges and allocation are watched: as events, or, with `count`, by each block
+    /// counting its executions per thread (the accesses follow from the block's content).
+    On,
 }
 
 /// A stretch of a module's code.

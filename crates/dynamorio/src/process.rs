@@ -1,0 +1,229 @@
+//! The target's process as the engine shows it: threads, modules, system calls, memory, machine
+//! state; and leaving it.
+
+use crate::block::CodeAddress;
+use dynamorio_sys as dr;
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
+
+/// A thread of the target, during a callback.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread<'a> {
+    context: *mut c_void,
+    marker: PhantomData<&'a ()>,
+}
+
+impl Thread<'_> {
+    /// # Safety
+    /// `context` must be the engine's context of a live thread, valid for the lifetime.
+    pub(crate) unsafe fn new(context: *mut c_void) -> Self {
+        Thread { context, marker: PhantomData }
+    }
+
+    /// The kernel's id of it.
+    pub fn os_id(&self) -> u32 {
+        // SAFETY: a valid context.
+        unsafe { dr::dr_get_thread_id(self.context) as u32 }
+    }
+}
+
+/// A module of the target, during a callback.
+#[derive(Debug)]
+pub struct Module<'a> {
+    /// Where it came from; empty when the kernel made it up (the vdso).
+    pub path: &'a str,
+    /// Its load address.
+    pub start: u64,
+    /// One past its last byte.
+    pub end: u64,
+}
+
+impl Module<'_> {
+    /// # Safety
+    /// `data` must be valid for the lifetime.
+    pub(crate) unsafe fn new(data: *const dr::module_data_t) -> Self {
+        // SAFETY: per the contract; the path is null or a C string that lives as long.
+        unsafe {
+            let path = (*data).full_path;
+            let path =
+                if path.is_null() { "" } else { CStr::from_ptr(path).to_str().unwrap_or("") };
+            Module { path, start: (*data).__bindgen_anon_1.start as u64, end: (*data).end as u64 }
+        }
+    }
+}
+
+/// A system call of the current thread, before or after.
+#[derive(Debug)]
+pub struct SystemCall<'a> {
+    context: *mut c_void,
+    /// Its number.
+    pub number: i32,
+    marker: PhantomData<&'a ()>,
+}
+
+impl SystemCall<'_> {
+    /// # Safety
+    /// Only inside a system-call callback of this thread.
+    pub(crate) unsafe fn new(context: *mut c_void, number: c_int) -> Self {
+        SystemCall { context, number, marker: PhantomData }
+    }
+
+    /// An argument, from 0. Only before the call.
+    pub fn argument(&self, index: u32) -> u64 {
+        // SAFETY: a running system-call callback.
+        unsafe { dr::dr_syscall_get_param(self.context, index as c_int) as u64 }
+    }
+
+    /// The kernel's answer. Only after the call.
+    pub fn result(&self) -> i64 {
+        // SAFETY: a running system-call callback.
+        unsafe { dr::dr_syscall_get_result(self.context) as i64 }
+    }
+
+    /// The registers of the thread that makes the call.
+    pub fn state(&self) -> MachineState {
+        MachineState::of(self.context, false)
+    }
+}
+
+/// The application's registers.
+#[derive(Debug, Clone)]
+pub struct MachineState {
+    /// In hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15.
+    pub general: [u64; 16],
+    /// The instruction.
+    pub pc: u64,
+    /// 32 vector registers of 64 bytes, when asked for.
+    pub vectors: Vec<[u8; 64]>,
+    /// The AVX-512 mask registers, when asked for.
+    pub masks: [u64; 8],
+}
+
+impl MachineState {
+    /// The current thread's state, inside a clean call.
+    pub fn current(vectors: bool) -> MachineState {
+        // SAFETY: returns the current thread's context.
+        MachineState::of(unsafe { dr::dr_get_current_drcontext() }, vectors)
+    }
+
+    fn of(context: *mut c_void, vectors: bool) -> MachineState {
+        // SAFETY: a zeroed state with size and flags set is what the engine asks for; it is boxed
+        // because it has two kilobytes of vector registers.
+        unsafe {
+            let mut raw: Box<dr::dr_mcontext_t> = Box::new(std::mem::zeroed());
+            raw.size = size_of::<dr::dr_mcontext_t>();
+            raw.flags = if vectors {
+                dr::dr_mcontext_flags_t::DR_MC_ALL
+            } else {
+                dr::dr_mcontext_flags_t(
+                    dr::dr_mcontext_flags_t::DR_MC_INTEGER.0 | dr::dr_mcontext_flags_t::DR_MC_CONTROL.0,
+                )
+            };
+            dr::dr_get_mcontext(context, &mut *raw);
+            let mut state = MachineState::from_raw(&raw);
+            if vectors {
+                let simd = &raw.__bindgen_anon_11.simd;
+                state.vectors = simd.iter().map(|v| std::mem::transmute_copy(v)).collect();
+                for (mask, raw) in state.masks.iter_mut().zip(&raw.opmask) {
+                    *mask = *raw as u64;
+                }
+            }
+            state
+        }
+    }
+
+    /// # Safety
+    /// Integer and control fields of `raw` must be set.
+    pub(crate) unsafe fn from_raw(raw: &dr::dr_mcontext_t) -> MachineState {
+        // SAFETY: each union has members of one type and size.
+        unsafe {
+            MachineState {
+                general: [
+                    raw.__bindgen_anon_8.xax as u64,
+                    raw.__bindgen_anon_7.xcx as u64,
+                    raw.__bindgen_anon_6.xdx as u64,
+                    raw.__bindgen_anon_5.xbx as u64,
+                    raw.__bindgen_anon_4.xsp as u64,
+                    raw.__bindgen_anon_3.xbp as u64,
+                    raw.__bindgen_anon_2.xsi as u64,
+                    raw.__bindgen_anon_1.xdi as u64,
+                    raw.r8 as u64,
+                    raw.r9 as u64,
+                    raw.r10 as u64,
+                    raw.r11 as u64,
+                    raw.r12 as u64,
+                    raw.r13 as u64,
+                    raw.r14 as u64,
+                    raw.r15 as u64,
+                ],
+                pc: raw.__bindgen_anon_10.pc as u64,
+                vectors: Vec::new(),
+                masks: [0; 8],
+            }
+        }
+    }
+}
+
+/// A stretch of memory with one protection.
+#[derive(Debug, Clone, Copy)]
+pub struct Region {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+/// The mapped region an address lies in.
+pub fn region_of(address: u64) -> Option<Region> {
+    // SAFETY: a zeroed record is filled in by the engine.
+    unsafe {
+        let mut info: dr::dr_mem_info_t = std::mem::zeroed();
+        if dr::dr_query_memory_ex(address as *const u8, &mut info) == 0 || info.prot == 0 {
+            return None;
+        }
+        Some(Region { start: info.base_pc as u64, end: info.base_pc as u64 + info.size as u64 })
+    }
+}
+
+/// Reads the target's memory; returns how many bytes could be read.
+pub fn read(address: u64, into: &mut [u8]) -> usize {
+    let mut done = 0;
+    // SAFETY: the engine survives faults on the source; the destination is ours.
+    unsafe {
+        dr::dr_safe_read(address as *const c_void, into.len(), into.as_mut_ptr().cast(), &mut done);
+    }
+    done
+}
+
+/// Places code where the code cache can call it. The memory lives as long as the process.
+pub fn install_code(code: &[u8]) -> Option<CodeAddress> {
+    let size = code.len().next_multiple_of(4096);
+    // SAFETY: a fresh region of the engine's, filled before it becomes executable.
+    unsafe {
+        let memory = dr::dr_nonheap_alloc(size, dr::DR_MEMPROT_READ | dr::DR_MEMPROT_WRITE);
+        if memory.is_null() {
+            return None;
+        }
+        std::ptr::copy_nonoverlapping(code.as_ptr(), memory.cast(), code.len());
+        let executable = dr::DR_MEMPROT_READ | dr::DR_MEMPROT_EXEC;
+        (dr::dr_memory_protect(memory, size, executable) != 0)
+            .then_some(CodeAddress(memory as u64))
+    }
+}
+
+/// Has the engine build the block at `pc` anew, soon. Only from a clean call.
+pub fn rebuild_later(pc: u64) {
+    // SAFETY: allowed from a clean call; no completion callback.
+    unsafe {
+        dr::dr_delay_flush_region(pc as *mut u8, 1, 0, None);
+    }
+}
+
+/// Ends the process at once, without the engine's or the target's exit handling.
+pub fn abort(code: i32) -> ! {
+    // SAFETY: does not return.
+    unsafe { dr::dr_abort_with_code(code) };
+    loop {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,67 @@
+//! Thread-local words that inserted code reaches as `gs:[offset]`, one instruction each.
+//!
+//! The engine hands out at most 64 of them to a client. They live in the engine's own thread
+//! block, so neither the target's thread-local storage nor ours is involved.
+
+use dynamorio_sys as dr;
+
+/// A block of slots, the same offsets in every thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Slots {
+    pub(crate) segment: dr::reg_id_t,
+    pub(crate) offset: u32,
+    count: u32,
+}
+
+/// One slot, by its index in the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot(pub u32);
+
+impl Slots {
+    /// Takes `count` slots, zero in every thread. `None` when the engine has no more.
+    pub fn take(count: u32) -> Option<Slots> {
+        let (mut segment, mut offset) = (0, 0);
+        // SAFETY: both out-pointers are valid; the call is allowed during client initialisation.
+        let taken = unsafe { dr::dr_raw_tls_calloc(&mut segment, &mut offset, count, 0) };
+        (taken != 0).then_some(Slots { segment, offset, count })
+    }
+
+    /// Is the segment register `gs`, as hand-written code assumes?
+    pub fn uses_gs(&self) -> bool {
+        u32::from(self.segment) == dr::DR_SEG_GS
+    }
+
+    /// Offset of a slot from the segment's base, for hand-written code.
+    pub fn offset_of(&self, slot: Slot) -> u32 {
+        debug_assert!(slot.0 < self.count);
+        self.offset + 8 * slot.0
+    }
+
+    fn address(&self, slot: Slot) -> *mut u64 {
+        assert!(slot.0 < self.count, "no such slot");
+        // SAFETY: the engine's segment base is set for every thread that can run our code; the
+        // offset was given by the engine for this many slots.
+        unsafe {
+            let base = dr::dr_get_dr_segment_base(self.segment).cast::<u8>();
+            base.add(self.offset_of(slot) as usize).cast()
+        }
+    }
+
+    /// The current thread's value.
+    pub fn get(&self, slot: Slot) -> u64 {
+        // SAFETY: see `address`; only the current thread touches its slots.
+        unsafe { self.address(slot).read() }
+    }
+
+    /// Sets the current thread's value.
+    pub fn set(&self, slot: Slot, value: u64) {
+        // SAFETY: as in `get`.
+        unsafe { self.address(slot).write(value) }
+    }
+
+    /// The current thread's block, for code that sets slots often: the address holds until the
+    /// thread ends.
+    pub fn base(&self) -> *mut u64 {
+        self.address(Slot(0))
+    }
+}
