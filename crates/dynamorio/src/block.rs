@@ -34,7 +34,11 @@ pub struct AppInstruction<'a> {
 impl<'a> Block<'a> {
     /// # Safety
     /// The pointers must be those of a running block callback.
-    pub(crate) unsafe fn new(context: *mut c_void, tag: *mut c_void, list: *mut dr::instrlist_t) -> Self {
+    pub(crate) unsafe fn new(
+        context: *mut c_void,
+        tag: *mut c_void,
+        list: *mut dr::instrlist_t,
+    ) -> Self {
         Block { context, list, tag: tag as u64, marker: PhantomData }
     }
 
@@ -62,7 +66,10 @@ impl<'a> Block<'a> {
 
 /// # Safety
 /// `instruction` must be a live application instruction.
-unsafe fn app_instruction<'a>(context: *mut c_void, instruction: *mut dr::instr_t) -> AppInstruction<'a> {
+unsafe fn app_instruction<'a>(
+    context: *mut c_void,
+    instruction: *mut dr::instr_t,
+) -> AppInstruction<'a> {
     // SAFETY: the engine has just decoded this very code, so its bytes are readable; they stay
     // mapped for the callback.
     unsafe {
@@ -153,9 +160,8 @@ impl Point<'_> {
         slots: Slots,
     ) -> Self {
         // SAFETY: per the contract.
-        let instruction = unsafe {
-            (dr::instr_is_app(at) != 0).then(|| app_instruction(context, at))
-        };
+        let instruction =
+            unsafe { (dr::instr_is_app(at) != 0).then(|| app_instruction(context, at)) };
         Point { context, list, at, slots, instruction }
     }
 
@@ -339,7 +345,9 @@ impl Point<'_> {
     /// A label to be placed later.
     pub fn new_label(&mut self) -> Label {
         // SAFETY: a fresh instruction, taken over by the list in `place`.
-        Label { instruction: unsafe { dr::instr_create_0dst_0src(self.context, dr::OP_LABEL as i32) } }
+        Label {
+            instruction: unsafe { dr::instr_create_0dst_0src(self.context, dr::OP_LABEL as i32) },
+        }
     }
 
     /// Jumps that reach `label` arrive here.
@@ -443,7 +451,14 @@ impl Point<'_> {
         // SAFETY: builds an operand; no memory is touched.
         unsafe {
             let offset = self.slots.offset_of(slot) as i32;
-            dr::opnd_create_far_base_disp(self.slots.segment, 0, 0, 0, offset, size as dr::opnd_size_t)
+            dr::opnd_create_far_base_disp(
+                self.slots.segment,
+                0,
+                0,
+                0,
+                offset,
+                size as dr::opnd_size_t,
+            )
         }
     }
 
@@ -481,7 +496,13 @@ fn immediate(value: i64, size: u32) -> dr::opnd_t {
     unsafe { dr::opnd_create_immed_int(value, size as dr::opnd_size_t) }
 }
 
-fn base_disp(base: dr::reg_id_t, index: dr::reg_id_t, scale: i32, disp: i32, size: u32) -> dr::opnd_t {
+fn base_disp(
+    base: dr::reg_id_t,
+    index: dr::reg_id_t,
+    scale: i32,
+    disp: i32,
+    size: u32,
+) -> dr::opnd_t {
     // SAFETY: builds an operand.
     unsafe { dr::opnd_create_base_disp(base, index, scale, disp, size as dr::opnd_size_t) }
 }

@@ -116,7 +116,8 @@ impl MachineState {
                 dr::dr_mcontext_flags_t::DR_MC_ALL
             } else {
                 dr::dr_mcontext_flags_t(
-                    dr::dr_mcontext_flags_t::DR_MC_INTEGER.0 | dr::dr_mcontext_flags_t::DR_MC_CONTROL.0,
+                    dr::dr_mcontext_flags_t::DR_MC_INTEGER.0
+                        | dr::dr_mcontext_flags_t::DR_MC_CONTROL.0,
                 )
             };
             dr::dr_get_mcontext(context, &mut *raw);
@@ -206,8 +207,7 @@ pub fn install_code(code: &[u8]) -> Option<CodeAddress> {
         }
         std::ptr::copy_nonoverlapping(code.as_ptr(), memory.cast(), code.len());
         let executable = dr::DR_MEMPROT_READ | dr::DR_MEMPROT_EXEC;
-        (dr::dr_memory_protect(memory, size, executable) != 0)
-            .then_some(CodeAddress(memory as u64))
+        (dr::dr_memory_protect(memory, size, executable) != 0).then_some(CodeAddress(memory as u64))
     }
 }
 
@@ -225,5 +225,44 @@ pub fn abort(code: i32) -> ! {
     unsafe { dr::dr_abort_with_code(code) };
     loop {
         std::hint::spin_loop();
+    }
+}
+
+/// A file mapped shared, through the engine, so that its descriptor is hidden from the target.
+#[derive(Debug)]
+pub struct SharedFile {
+    file: dr::file_t,
+}
+
+impl SharedFile {
+    /// Creates the file; fails when it exists already.
+    pub fn create(path: &CStr) -> Option<SharedFile> {
+        let flags = dr::DR_FILE_READ | dr::DR_FILE_WRITE_REQUIRE_NEW | dr::DR_FILE_ALLOW_LARGE;
+        // SAFETY: a valid C string.
+        let file = unsafe { dr::dr_open_file(path.as_ptr(), flags) };
+        (file >= 0).then_some(SharedFile { file })
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> i32 {
+        self.file
+    }
+
+    /// Maps `length` bytes from `offset`, shared and writable. The mapping lives as long as the
+    /// process.
+    pub fn map(&self, offset: u64, length: usize) -> Option<*mut u8> {
+        let mut size = length;
+        // SAFETY: the engine chooses the address; nothing is replaced.
+        let at = unsafe {
+            dr::dr_map_file(
+                self.file,
+                &mut size,
+                offset,
+                std::ptr::null_mut(),
+                dr::DR_MEMPROT_READ | dr::DR_MEMPROT_WRITE,
+                0,
+            )
+        };
+        (!at.is_null() && size >= length).then_some(at.cast())
     }
 }

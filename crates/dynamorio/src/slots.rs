@@ -58,10 +58,36 @@ impl Slots {
         // SAFETY: as in `get`.
         unsafe { self.address(slot).write(value) }
     }
+}
 
-    /// The current thread's block, for code that sets slots often: the address holds until the
-    /// thread ends.
-    pub fn base(&self) -> *mut u64 {
-        self.address(Slot(0))
+/// One thread's slots, for code that uses them often and only in that thread.
+#[derive(Debug)]
+pub struct ThreadSlots {
+    base: *mut u64,
+    count: u32,
+}
+
+// SAFETY: an address of the thread's block. The owner moves with the thread's state, which other
+// threads touch only when the thread has stopped for good, and then not the slots.
+unsafe impl Send for ThreadSlots {}
+
+impl ThreadSlots {
+    /// The current thread's.
+    pub fn current(slots: &Slots) -> ThreadSlots {
+        ThreadSlots { base: slots.address(Slot(0)), count: slots.count }
+    }
+
+    /// A slot's value.
+    pub fn get(&self, slot: Slot) -> u64 {
+        assert!(slot.0 < self.count);
+        // SAFETY: inside the block; only the owning thread gets here.
+        unsafe { self.base.add(slot.0 as usize).read() }
+    }
+
+    /// Sets a slot.
+    pub fn set(&mut self, slot: Slot, value: u64) {
+        assert!(slot.0 < self.count);
+        // SAFETY: as in `get`.
+        unsafe { self.base.add(slot.0 as usize).write(value) }
     }
 }

@@ -1,0 +1,223 @@
+//! What inserted code calls: from a site and registers to the monitor.
+
+use super::{Site, StringOperand};
+use crate::monitor::hooks::{self, Registers};
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::{self, Scan, ThreadState};
+use crate::trampoline::{Frame, Handler, slot};
+use raddle_decode::Gpr;
+use raddle_dynamorio::client::Client;
+use raddle_dynamorio::process::{self, MachineState};
+use raddle_model::{Address, EventKind, LockMode, Place, Role};
+
+/// Handlers by their number in the trampoline.
+#[derive(Debug, Clone, Copy)]
+pub enum Number {
+    Access,
+    StringsBefore,
+    StringsAfter,
+    Entered,
+    Returned,
+    Callback,
+    InlinedBefore,
+    InlinedAfter,
+}
+
+/// How many.
+pub const COUNT: usize = 8;
+
+static TABLE: [Handler; COUNT] = [
+    on_access,
+    on_strings_before,
+    on_strings_after,
+    on_entered,
+    on_returned,
+    on_callback,
+    on_inlined_before,
+    on_inlined_after,
+];
+
+/// Address of the handler table, for the trampoline.
+pub fn table() -> u64 {
+    TABLE.as_ptr() as u64
+}
+
+fn site(probe: &'static Probe, thread: &ThreadState) -> Option<&'static Site> {
+    probe.instrumentation.site(thread.slots.get(slot::NUMBER) as u32)
+}
+
+fn spot(place: Place, pc: u64, frame: &Frame) -> Spot {
+    Spot { place, pc, returns: false, sp: frame.rsp, bp: frame.rbp }
+}
+
+fn registers(frame: &Frame) -> Registers {
+    Registers { sp: frame.rsp, bp: frame.rbp }
+}
+
+extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    let Some(&Site::Access { pc, place, kind, size }) = site(probe, thread) else { return };
+    if thread.is_opaque() {
+        return;
+    }
+    let address = Address(thread.slots.get(slot::ADDRESS));
+    thread.emit(probe, spot(place, pc, frame), EventKind::Access { kind, address, size });
+}
+
+extern "C" fn on_strings_before(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    let Some(Site::Strings { pc, place, operands, scans }) = site(probe, thread) else { return };
+    thread.scan = Scan { rdi: frame.rdi, rsi: frame.rsi, rcx: frame.rcx };
+    if *scans || thread.is_opaque() {
+        return;
+    }
+    string_ranges(probe, thread, operands, frame.rcx, frame.backwards(), spot(*place, *pc, frame));
+}
+
+extern "C" fn on_strings_after(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    let Some(Site::Strings { pc, place, operands, .. }) = site(probe, thread) else { return };
+    if thread.is_opaque() {
+        return;
+    }
+    let count = thread.scan.rcx.wrapping_sub(frame.rcx);
+    string_ranges(probe, thread, operands, count, frame.backwards(), spot(*place, *pc, frame));
+}
+
+/// Reports the stretches a string instruction with `count` repetitions touches; none when zero.
+fn string_ranges(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    operands: &[StringOperand],
+    count: u64,
+    backwards: bool,
+    spot: Spot,
+) {
+    if count == 0 {
+        return;
+    }
+    const RSI: Gpr = Gpr(6);
+    for operand in operands {
+        let start = if operand.register == RSI { thread.scan.rsi } else { thread.scan.rdi };
+        let length = count.wrapping_mul(u64::from(operand.size));
+        let lowest = match backwards {
+            true => start.wrapping_add(u64::from(operand.size)).wrapping_sub(length),
+            false => start,
+        };
+        let event = EventKind::Range { kind: operand.kind, address: Address(lowest), length };
+        thread.emit(probe, spot, event);
+    }
+}
+
+extern "C" fn on_entered(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    if let Some(&Site::Entry { hook }) = site(probe, thread) {
+        hooks::enter(probe, thread, hook, frame.arguments(), registers(frame));
+    }
+}
+
+extern "C" fn on_returned(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    if let Some(&Site::Return { pc }) = site(probe, thread) {
+        let result = thread.slots.get(slot::RESULT);
+        hooks::returned(probe, thread, pc, result, registers(frame));
+    }
+}
+
+extern "C" fn on_callback(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    if let Some(&Site::Callback { pc }) = site(probe, thread) {
+        hooks::enter_callback(probe, thread, pc, frame.rdi, registers(frame));
+    }
+}
+
+extern "C" fn on_inlined_before(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    let Some(&Site::Inlined { pc, place, hook, .. }) = site(probe, thread) else { return };
+    if thread.is_opaque() {
+        return;
+    }
+    let lock = Address(thread.slots.get(slot::ADDRESS));
+    thread.inlined = lock;
+    if let Role::LockRelease { mode, .. } = probe.monitor.hooks[hook as usize].hook.role {
+        thread.emit(probe, spot(place, pc, frame), EventKind::LockReleased { lock, mode });
+    }
+}
+
+extern "C" fn on_inlined_after(frame: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    let Some(&Site::Inlined { pc, place, hook, compares }) = site(probe, thread) else { return };
+    if thread.is_opaque() {
+        return;
+    }
+    let lock = thread.inlined;
+    if let Role::LockAcquire { mode, .. } = probe.monitor.hooks[hook as usize].hook.role
+        && (!compares || frame.zero())
+    {
+        let mode: LockMode = mode;
+        thread.emit(probe, spot(place, pc, frame), EventKind::LockAcquired { lock, mode });
+    }
+}
+
+/// A clean call: the vector registers decide what is touched. The address slot holds the
+/// application's `fs` base.
+pub extern "C" fn clean_lanes(number: u64) {
+    let probe = Probe::instance();
+    let Some(thread) = thread::current(probe) else { return };
+    let Some(Site::Lanes { pc, place, bytes }) = probe.instrumentation.site(number as u32) else {
+        return;
+    };
+    if thread.is_opaque() {
+        return;
+    }
+    let state =
+        LaneRegisters { state: MachineState::current(true), fs: thread.slots.get(slot::ADDRESS) };
+    let spot = Spot {
+        place: *place,
+        pc: *pc,
+        returns: false,
+        sp: state.state.general[4],
+        bp: state.state.general[5],
+    };
+    for (kind, address, size) in raddle_decode::lanes(bytes, *pc, &state) {
+        thread.emit(probe, spot, EventKind::Access { kind, address, size });
+    }
+}
+
+struct LaneRegisters {
+    state: MachineState,
+    fs: u64,
+}
+
+impl raddle_decode::Registers for LaneRegisters {
+    fn gpr(&self, register: Gpr) -> u64 {
+        self.state.general[usize::from(register.0)]
+    }
+
+    fn segment_base(&self, segment: raddle_decode::Segment) -> u64 {
+        match segment {
+            raddle_decode::Segment::Fs => self.fs,
+            // Programs do not set it on Linux.
+            raddle_decode::Segment::Gs => 0,
+        }
+    }
+
+    fn vector(&self, number: u8) -> [u8; 64] {
+        self.state.vectors.get(usize::from(number)).copied().unwrap_or([0; 64])
+    }
+
+    fn mask(&self, number: u8) -> u64 {
+        self.state.masks[usize::from(number)]
+    }
+}
+
+/// A clean call: a callback was learned after its block had been built.
+pub extern "C" fn clean_rebuild(_: u64) {
+    let probe = Probe::instance();
+    if let Some(thread) = thread::current(probe) {
+        let pc = thread.slots.get(slot::REBUILD);
+        thread.slots.set(slot::REBUILD, 0);
+        process::rebuild_later(pc);
+    }
+}

@@ -1,0 +1,133 @@
+//! Carrying a plan out, instruction by instruction.
+
+use super::handlers::{self, Number};
+use super::plan::{Plan, Step};
+use super::{Instrumentation, handlers::clean_lanes, handlers::clean_rebuild};
+use crate::probe::Probe;
+use crate::trampoline::slot;
+use raddle_dynamorio::block::{AddressForm, Point, Register, SegmentRegister};
+
+impl Instrumentation {
+    /// Inserts what the plan says before (or after) the instruction at this point.
+    pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, plan: &mut Plan) {
+        let Some(instruction) = point.instruction else { return };
+        let is_first = instruction.pc == plan.first;
+        if is_first {
+            if let Some(site) = plan.returns.take() {
+                insert_return(probe, point, site);
+            }
+            if let Some(site) = plan.callback.take() {
+                call(probe, point, site, Number::Callback);
+            }
+        }
+        let step = match plan.steps.front() {
+            Some(step) if step.pc == instruction.pc => plan.steps.pop_front(),
+            _ => None,
+        };
+        if let Some(step) = &step {
+            insert_entries(probe, point, step);
+        }
+        if is_first && let Some(counter) = plan.counter.take() {
+            insert_counter(point, counter, plan.guarded);
+        }
+        if let Some(step) = &step {
+            insert_accesses(probe, point, step);
+        }
+    }
+}
+
+/// Calls a handler with a site's number; it sees the application's registers.
+fn call(probe: &Probe, point: &mut Point<'_>, site: u32, handler: Number) {
+    point.restore_all();
+    point.store_slot_number(slot::NUMBER, site);
+    point.call(probe.trampoline.entry(handler as usize));
+}
+
+/// One comparison unless a hooked call is over.
+fn insert_return(probe: &Probe, point: &mut Point<'_>, site: u32) {
+    point.store_slot_register(slot::RESULT, Register::RAX);
+    point.reserve_flags();
+    let done = point.new_label();
+    point.skip_if_stack_below(slot::PENDING, &done);
+    point.store_slot_number(slot::NUMBER, site);
+    point.call(probe.trampoline.entry(Number::Returned as usize));
+    point.place(done);
+    point.release_flags();
+}
+
+fn insert_entries(probe: &Probe, point: &mut Point<'_>, step: &Step) {
+    for entry in &step.entries {
+        call(probe, point, entry.site, Number::Entered);
+        if entry.calls_back {
+            point.reserve_flags();
+            let done = point.new_label();
+            point.skip_if_zero(slot::REBUILD, &done);
+            point.clean_call(clean_rebuild, 0);
+            point.place(done);
+            point.release_flags();
+        }
+    }
+}
+
+/// Counters of a block: `counters[number] += 1`, unless inside an opaque function.
+fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
+    point.reserve_flags();
+    let base = point.reserve(&[]);
+    let done = point.new_label();
+    if guarded {
+        point.skip_if_nonzero(slot::OPAQUE, &done);
+    }
+    point.load_slot(&base, slot::COUNTERS);
+    point.increment(&base, (number * 8) as i32);
+    point.place(done);
+    point.release(base);
+    point.release_flags();
+}
+
+fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
+    for (site, form) in &step.accesses {
+        load_address(point, form);
+        call(probe, point, *site, Number::Access);
+    }
+    if let Some(strings) = step.strings {
+        call(probe, point, strings.site, Number::StringsBefore);
+        if strings.scans {
+            let code = probe.trampoline.entry(Number::StringsAfter as usize);
+            point.call_after(slot::NUMBER, strings.site, code);
+        }
+    }
+    if let Some(site) = step.lanes {
+        load_address(point, &FS_BASE);
+        point.restore_all();
+        point.clean_call(clean_lanes, u64::from(site));
+    }
+    if let Some((site, form)) = &step.inlined {
+        load_address(point, form);
+        call(probe, point, *site, Number::InlinedBefore);
+        let code = probe.trampoline.entry(Number::InlinedAfter as usize);
+        point.call_after(slot::NUMBER, *site, code);
+    }
+}
+
+/// The application's `fs` base, as an address.
+const FS_BASE: AddressForm = AddressForm {
+    segment: Some(SegmentRegister::Fs),
+    base: None,
+    index: None,
+    scale: 1,
+    displacement: 0,
+    narrow: false,
+};
+
+fn load_address(point: &mut Point<'_>, form: &AddressForm) {
+    let mut avoid = vec![];
+    avoid.extend(form.base);
+    avoid.extend(form.index);
+    let address = point.reserve(&avoid);
+    point.load_address(&address, form);
+    point.store_slot(slot::ADDRESS, &address);
+    point.release(address);
+}
+
+/// The handler table fits the trampoline's entries.
+const _: () = assert!(handlers::COUNT <= crate::trampoline::ENTRIES);

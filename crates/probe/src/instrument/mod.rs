@@ -1,0 +1,128 @@
+//! Instrumentation: what is inserted into each block of the target's code.
+//!
+//! A block is looked at whole first ([`Instrumentation::plan`]): each instruction is decoded, the
+//! module's facts are asked, and what must be inserted is written down. Then the engine walks the
+//! block and the plan is carried out ([`Instrumentation::insert`]). What inserted code must know at
+//! run time is a [`Site`], known by its number.
+//!
+//! At a block's first instruction the order is: is this the return of a hooked call? is this a
+//! callback? is this the entry of a hooked function? and only then the block's counter, so that the
+//! inside of opaque functions is not counted.
+
+mod counting;
+pub mod handlers;
+mod insert;
+mod plan;
+
+pub use plan::Plan;
+
+use raddle_decode::Gpr;
+use raddle_model::{AccessKind, Place};
+use raddle_wire::options::{MemoryMode, PlaceFilter, ProbeOptions};
+use rustc_hash::FxHashSet;
+use std::ops::Range;
+use std::sync::RwLock;
+
+/// What inserted code refers to by number.
+#[derive(Debug, Clone)]
+pub enum Site {
+    /// An instruction touches memory at an address computed before it.
+    Access { pc: u64, place: Place, kind: AccessKind, size: u32 },
+    /// A string instruction.
+    Strings { pc: u64, place: Place, operands: Vec<StringOperand>, scans: bool },
+    /// An instruction whose vector or mask registers decide what it touches.
+    Lanes { pc: u64, place: Place, bytes: Vec<u8> },
+    /// The instruction after a call.
+    Return { pc: u64 },
+    /// The entry of a hooked function.
+    Entry { hook: u32 },
+    /// The entry of a function that hooked ones call back.
+    Callback { pc: u64 },
+    /// An atomic instruction that is a lock operation inlined by the compiler.
+    Inlined { pc: u64, place: Place, hook: u32, compares: bool },
+}
+
+/// One side of a string instruction.
+#[derive(Debug, Clone, Copy)]
+pub struct StringOperand {
+    pub kind: AccessKind,
+    /// Bytes of an element.
+    pub size: u32,
+    /// rsi or rdi.
+    pub register: Gpr,
+}
+
+/// What instrumentation has learned of the process.
+#[derive(Debug)]
+pub struct Instrumentation {
+    watches_memory: bool,
+    counts: bool,
+    stack_accesses: bool,
+    /// Calls, returns and hooked functions are watched.
+    watches_calls: bool,
+    only_places: Vec<PlaceFilter>,
+    sites: boxcar::Vec<Site>,
+    blocks: boxcar::Vec<counting::CountedBlock>,
+    /// Addresses after calls.
+    return_sites: RwLock<FxHashSet<u64>>,
+    /// Functions that hooked ones call back.
+    callbacks: RwLock<FxHashSet<u64>>,
+}
+
+impl Instrumentation {
+    /// For what was asked.
+    pub fn new(options: &ProbeOptions) -> Instrumentation {
+        let watches_memory = options.memory == MemoryMode::On;
+        Instrumentation {
+            watches_memory,
+            counts: options.count,
+            stack_accesses: options.stack_accesses,
+            watches_calls: watches_memory || options.sync || options.functions,
+            only_places: options.only_places.clone(),
+            sites: boxcar::Vec::new(),
+            blocks: boxcar::Vec::new(),
+            return_sites: RwLock::default(),
+            callbacks: RwLock::default(),
+        }
+    }
+
+    /// A site by its number.
+    pub fn site(&self, number: u32) -> Option<&Site> {
+        self.sites.get(number as usize)
+    }
+
+    fn add_site(&self, site: Site) -> u32 {
+        self.sites.push(site) as u32
+    }
+
+    /// A hooked function was handed this one to call back. True when that is news: the block at
+    /// its entry, if there is one already, lacks the code that notices.
+    pub fn learn_callback(&self, function: u64) -> bool {
+        let known = &self.callbacks;
+        if known.read().unwrap_or_else(|e| e.into_inner()).contains(&function) {
+            return false;
+        }
+        known.write().unwrap_or_else(|e| e.into_inner()).insert(function)
+    }
+
+    /// Code was unmapped: what was known of its addresses is no longer true.
+    pub fn forget(&self, range: Range<u64>) {
+        for set in [&self.return_sites, &self.callbacks] {
+            set.write().unwrap_or_else(|e| e.into_inner()).retain(|pc| !range.contains(pc));
+        }
+    }
+
+    fn is_return_site(&self, pc: u64) -> bool {
+        self.return_sites.read().unwrap_or_else(|e| e.into_inner()).contains(&pc)
+    }
+
+    fn is_callback(&self, pc: u64) -> bool {
+        self.callbacks.read().unwrap_or_else(|e| e.into_inner()).contains(&pc)
+    }
+
+    fn add_return_site(&self, pc: u64) {
+        if !self.is_return_site(pc) {
+            self.return_sites.write().unwrap_or_else(|e| e.into_inner()).insert(pc);
+        }
+    }
+}

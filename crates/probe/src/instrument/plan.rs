@@ -1,0 +1,252 @@
+//! Planning a block: which of its instructions need which inserted code.
+
+use super::counting::CountedBlock;
+use super::{Instrumentation, Site, StringOperand};
+use crate::monitor::modules::LoadedModule;
+use crate::probe::Probe;
+use raddle_decode::{AddressExpr, Decoded, Extent, Flow, Operand, Segment, decode};
+use raddle_dynamorio::block::{AddressForm, AppInstruction, Block, Register, SegmentRegister};
+use raddle_model::{AccessKind, ModuleId, Place};
+use raddle_wire::facts::FactsView;
+
+/// What is inserted into one block.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Where the block begins.
+    pub first: u64,
+    /// The site of the return, when the block begins after a call.
+    pub returns: Option<u32>,
+    /// The site of the callback that begins here.
+    pub callback: Option<u32>,
+    /// The number of the block's counter.
+    pub counter: Option<u32>,
+    /// The block may run inside opaque functions.
+    pub guarded: bool,
+    /// Instructions with something to insert, in order.
+    pub steps: std::collections::VecDeque<Step>,
+}
+
+/// What is inserted at one instruction.
+#[derive(Debug, Default)]
+pub struct Step {
+    pub pc: u64,
+    /// Sites of the hooked functions that begin here.
+    pub entries: Vec<Entry>,
+    /// Accesses with computable addresses.
+    pub accesses: Vec<(u32, AddressForm)>,
+    /// A string instruction.
+    pub strings: Option<Strings>,
+    /// The site of an instruction that touches lanes.
+    pub lanes: Option<u32>,
+    /// The site and memory operand of an inlined lock operation.
+    pub inlined: Option<(u32, AddressForm)>,
+}
+
+/// The entry of a hooked function.
+#[derive(Debug)]
+pub struct Entry {
+    pub site: u32,
+    /// The hook names a callback, which may have to be learned.
+    pub calls_back: bool,
+}
+
+/// A string instruction's site.
+#[derive(Debug, Clone, Copy)]
+pub struct Strings {
+    pub site: u32,
+    /// Its extent is known only after it ran.
+    pub scans: bool,
+}
+
+impl Instrumentation {
+    /// Plans a block.
+    pub fn plan(&self, probe: &Probe, block: &Block<'_>) -> Plan {
+        let first = block.tag();
+        let mut plan = Plan { first, ..Plan::default() };
+        if !self.watches_calls {
+            return plan;
+        }
+        if self.is_return_site(first) {
+            plan.returns = Some(self.add_site(Site::Return { pc: first }));
+        }
+        if self.is_callback(first) {
+            plan.callback = Some(self.add_site(Site::Callback { pc: first }));
+        }
+        let module = probe.modules.find(first);
+        let facts = module.as_ref().and_then(|m| m.facts());
+        plan.guarded = facts.is_some_and(|f| f.guarded());
+        let around = Surroundings { probe, module: module.as_deref(), facts };
+        let mut counted = CountedBlock::default();
+        for instruction in block.instructions() {
+            let step = self.plan_instruction(&around, &instruction, &mut counted);
+            plan.steps.extend(step);
+        }
+        if !counted.is_empty() {
+            plan.counter = Some(self.add_block(counted));
+        }
+        plan
+    }
+
+    fn plan_instruction(
+        &self,
+        around: &Surroundings<'_>,
+        instruction: &AppInstruction<'_>,
+        counted: &mut CountedBlock,
+    ) -> Option<Step> {
+        let pc = instruction.pc;
+        let mut step = Step { pc, ..Step::default() };
+        let place = around.place(pc);
+        if let Some(facts) = &around.facts {
+            for hook in facts.hooks_at(place.offset) {
+                let Some(monitored) = around.probe.monitor.hooks.get(hook as usize) else {
+                    continue;
+                };
+                if monitored.active {
+                    let calls_back = monitored.hook.callback.is_some();
+                    step.entries
+                        .push(Entry { site: self.add_site(Site::Entry { hook }), calls_back });
+                }
+            }
+        }
+        let decoded = decode(instruction.bytes, pc)?;
+        if decoded.flow == Flow::Call {
+            self.add_return_site(pc + instruction.bytes.len() as u64);
+        }
+        if decoded.atomic && self.plan_inlined(around, &decoded, place, &mut step) {
+            return Some(step);
+        }
+        if self.watches_memory && around.is_watched(&self.only_places, pc) {
+            self.plan_accesses(around, instruction, &decoded, place, &mut step, counted);
+        }
+        step.is_needed().then_some(step)
+    }
+
+    /// An atomic instruction that stands for an inlined lock operation is that and nothing else.
+    fn plan_inlined(
+        &self,
+        around: &Surroundings<'_>,
+        decoded: &Decoded,
+        place: Place,
+        step: &mut Step,
+    ) -> bool {
+        let Some(facts) = &around.facts else { return false };
+        let Some(operand) = decoded.operands.first() else { return false };
+        for hook in facts.inlined_at(place.offset) {
+            let active = around.probe.monitor.hooks.get(hook as usize).is_some_and(|h| h.active);
+            if active {
+                let compares = decoded.compares;
+                let site = Site::Inlined { pc: step.pc, place, hook, compares };
+                step.inlined = Some((self.add_site(site), address_form(&operand.address)));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn plan_accesses(
+        &self,
+        around: &Surroundings<'_>,
+        instruction: &AppInstruction<'_>,
+        decoded: &Decoded,
+        place: Place,
+        step: &mut Step,
+        counted: &mut CountedBlock,
+    ) {
+        let pc = step.pc;
+        let mut strings = Vec::new();
+        let mut scans = false;
+        for operand in &decoded.operands {
+            if operand.stack && !self.stack_accesses {
+                continue;
+            }
+            match operand.extent {
+                Extent::Once | Extent::Bulk => {
+                    let kind = around.atomicity(place, operand);
+                    if self.counts {
+                        counted.add(place, kind);
+                    } else {
+                        let site = Site::Access { pc, place, kind, size: operand.size };
+                        let form = address_form(&operand.address);
+                        step.accesses.push((self.add_site(site), form));
+                    }
+                }
+                Extent::Repeat | Extent::Scan => {
+                    scans |= operand.extent == Extent::Scan;
+                    strings.extend(operand.address.base.map(|register| StringOperand {
+                        kind: operand.kind,
+                        size: operand.size,
+                        register,
+                    }));
+                }
+                Extent::Lanes if step.lanes.is_none() => {
+                    let bytes = instruction.bytes.to_vec();
+                    step.lanes = Some(self.add_site(Site::Lanes { pc, place, bytes }));
+                }
+                Extent::Lanes => {}
+            }
+        }
+        if !strings.is_empty() {
+            let site = self.add_site(Site::Strings { pc, place, operands: strings, scans });
+            step.strings = Some(Strings { site, scans });
+        }
+    }
+}
+
+impl Step {
+    fn is_needed(&self) -> bool {
+        !self.entries.is_empty()
+            || !self.accesses.is_empty()
+            || self.strings.is_some()
+            || self.lanes.is_some()
+            || self.inlined.is_some()
+    }
+}
+
+/// What a block's instructions have in common.
+struct Surroundings<'a> {
+    probe: &'a Probe,
+    module: Option<&'a LoadedModule>,
+    facts: Option<FactsView<'a>>,
+}
+
+impl Surroundings<'_> {
+    fn place(&self, pc: u64) -> Place {
+        match self.module {
+            Some(module) => module.place(pc),
+            None => Place { module: ModuleId::NONE, offset: pc },
+        }
+    }
+
+    fn is_watched(&self, only: &[raddle_wire::options::PlaceFilter], pc: u64) -> bool {
+        only.is_empty()
+            || self.module.is_some_and(|m| {
+                let offset = pc - m.start;
+                only.iter().any(|f| f.module == m.path && (f.start..f.end).contains(&offset))
+            })
+    }
+
+    /// The kind of an access, with what the facts know of it.
+    fn atomicity(&self, place: Place, operand: &Operand) -> AccessKind {
+        let atomic = self.facts.is_some_and(|f| f.is_atomic(place.offset)) && !operand.stack;
+        match operand.kind {
+            AccessKind::Read if atomic => AccessKind::AtomicRead,
+            AccessKind::Write if atomic => AccessKind::AtomicWrite,
+            kind => kind,
+        }
+    }
+}
+
+fn address_form(expression: &AddressExpr) -> AddressForm {
+    let register = |r: raddle_decode::Gpr| Register(r.0);
+    AddressForm {
+        segment: expression.segment.map(|s| match s {
+            Segment::Fs => SegmentRegister::Fs,
+            Segment::Gs => SegmentRegister::Gs,
+        }),
+        base: expression.base.map(register),
+        index: expression.index.map(register),
+        scale: expression.scale,
+        displacement: expression.displacement,
+        narrow: expression.narrow,
+    }
+}

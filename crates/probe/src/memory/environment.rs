@@ -1,0 +1,68 @@
+//! Takes the engine's variables out of the target's environment before the target looks at it.
+//!
+//! The engine is told what to do by `DYNAMORIO_*` variables, which sit on the target's initial
+//! stack: `argc, argv…, 0, envp…, 0, auxv…`. Their pointers are removed, and the auxiliary vector
+//! moves up behind the shorter list, where the C library looks for it.
+
+const PREFIX: &[u8] = b"DYNAMORIO_";
+
+/// Removes the variables. `false` when the initial stack was not found as expected; then nothing
+/// was changed.
+pub fn hide_engine_variables() -> bool {
+    let Some(stack) = initial_stack() else { return false };
+    // SAFETY: `initial_stack` gave the address the kernel put argc at; the layout is fixed by the
+    // ABI, every list ends with a zero, the memory is writable, and no application code has run.
+    unsafe {
+        let argc = stack.read() as usize;
+        let environment = stack.add(1 + argc + 1);
+        if stack.add(1 + argc).read() != 0 {
+            return false;
+        }
+        let mut kept = 0;
+        let mut seen = 0;
+        while environment.add(seen).read() != 0 {
+            let variable = environment.add(seen).read();
+            if !starts_with(variable as *const u8, PREFIX) {
+                environment.add(kept).write(variable);
+                kept += 1;
+            }
+            seen += 1;
+        }
+        // The terminator, then pairs of the auxiliary vector up to and with AT_NULL.
+        let (mut from, mut to) = (environment.add(seen), environment.add(kept));
+        to.write(0);
+        (from, to) = (from.add(1), to.add(1));
+        loop {
+            let (kind, value) = (from.read(), from.add(1).read());
+            to.write(kind);
+            to.add(1).write(value);
+            if kind == 0 {
+                return true;
+            }
+            (from, to) = (from.add(2), to.add(2));
+        }
+    }
+}
+
+/// An entry of the auxiliary vector. (Our own libc copy was never given it, so its `getauxval` does
+/// not know.)
+pub fn auxiliary(kind: u64) -> Option<u64> {
+    let bytes = std::fs::read("/proc/self/auxv").ok()?;
+    let word = |b: &[u8]| b.try_into().map(u64::from_le_bytes).ok();
+    bytes.chunks_exact(16).find(|pair| word(&pair[..8]) == Some(kind)).and_then(|p| word(&p[8..]))
+}
+
+/// Where the kernel put `argc`: field 28 (`start_stack`) of `/proc/self/stat`.
+fn initial_stack() -> Option<*mut u64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let after_name = &text[text.rfind(')')? + 2..];
+    let start: u64 = after_name.split(' ').nth(25)?.parse().ok()?;
+    (start != 0).then_some(start as *mut u64)
+}
+
+/// # Safety
+/// `text` must be a C string.
+unsafe fn starts_with(text: *const u8, prefix: &[u8]) -> bool {
+    // SAFETY: reading stops at the first difference, the terminator included.
+    prefix.iter().enumerate().all(|(i, byte)| unsafe { text.add(i).read() } == *byte)
+}

@@ -1,0 +1,247 @@
+//! Writing the event log: the probe's side of `raddle_wire::log`.
+//!
+//! The file is mapped in windows; a thread owns a chunk of a window at a time and appends to it
+//! without a lock. Everything shared between threads is an atomic of the header or behind the
+//! window lock, which is taken once per window.
+
+use raddle_dynamorio::process::SharedFile;
+use raddle_model::ThreadId;
+use raddle_wire::log::{self as wire, CHUNK, CHUNK_HEADER, HEADER, Record, State, header};
+use std::ffi::CString;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Chunks mapped at once: 4 MiB, so that mapping (a few microseconds) is rare.
+const WINDOW_CHUNKS: u64 = 64;
+
+/// A log being written.
+#[derive(Debug)]
+pub struct Log {
+    file: SharedFile,
+    name: String,
+    header: *mut u8,
+    windows: boxcar::Vec<Window>,
+    /// Held while a window is made.
+    growing: Mutex<()>,
+    max_lag: u64,
+    command: i32,
+}
+
+#[derive(Debug)]
+struct Window(*mut u8);
+
+// SAFETY: the header is accessed through atomics only; a window's chunks have one owner each.
+unsafe impl Sync for Log {}
+// SAFETY: as above; nothing is bound to a thread.
+unsafe impl Send for Log {}
+// SAFETY: an address; see `Log`.
+unsafe impl Sync for Window {}
+// SAFETY: an address; see `Log`.
+unsafe impl Send for Window {}
+
+impl Log {
+    /// Creates the log of this process in `directory`, under the first free incarnation.
+    pub fn create(directory: &str, pid: u32, max_lag: u64, command: u32) -> Result<Log, String> {
+        for incarnation in 0..1000 {
+            let name = wire::log_file(pid, incarnation);
+            let path = CString::new(format!("{directory}/{name}")).map_err(|e| e.to_string())?;
+            let Some(file) = SharedFile::create(&path) else { continue };
+            grow(&file, HEADER)?;
+            let header = file.map(0, HEADER as usize).ok_or("cannot map the log")?;
+            // SAFETY: `HEADER` bytes are mapped; nobody else knows of them yet. The magic comes
+            // last, so that a reader never sees half a header.
+            unsafe {
+                let bytes = wire::new_header(pid);
+                std::ptr::copy_nonoverlapping(bytes[8..].as_ptr(), header.add(8), bytes.len() - 8);
+                let magic = u64::from_le_bytes(*wire::MAGIC);
+                AtomicU64::from_ptr(header.cast()).store(magic, Ordering::Release);
+            }
+            return Ok(Log {
+                file,
+                name,
+                header,
+                windows: boxcar::Vec::new(),
+                growing: Mutex::new(()),
+                max_lag,
+                command: command as i32,
+            });
+        }
+        Err(format!("cannot create a log in {directory}"))
+    }
+
+    /// Its file name, without the directory.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: an aligned offset inside the mapped header; all access is atomic.
+        unsafe { AtomicU64::from_ptr(self.header.add(at).cast()) }
+    }
+
+    fn half(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: as in `word`.
+        unsafe { AtomicU32::from_ptr(self.header.add(at).cast()) }
+    }
+
+    /// The next number of the total order.
+    pub fn next_order(&self) -> u64 {
+        self.word(header::NEXT_ORDER).fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// Tells the command how far we are.
+    pub fn set_state(&self, state: State) {
+        self.half(header::STATE).store(state as u32, Ordering::Release);
+    }
+
+    /// The next request's number.
+    pub fn next_request(&self) -> u32 {
+        self.half(header::REQUESTS).fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Waits until the command has answered the request. `false` when nobody will.
+    pub fn await_answer(&self, request: u32) -> bool {
+        let mut pause = Duration::from_micros(20);
+        loop {
+            if self.half(header::ANSWERS).load(Ordering::Acquire) >= request {
+                return true;
+            }
+            if self.is_abandoned() {
+                return false;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Has the command stopped reading?
+    fn is_abandoned(&self) -> bool {
+        // SAFETY: signal 0 only asks whether the process exists.
+        self.half(header::ABANDONED).load(Ordering::Acquire) != 0
+            || unsafe { libc::kill(self.command, 0) } != 0
+    }
+
+    /// A fresh chunk for a thread.
+    fn take_chunk(&self, thread: ThreadId) -> Result<Chunk, String> {
+        let index = self.word(header::NEXT_CHUNK).fetch_add(1, Ordering::AcqRel);
+        self.wait_for_reader(index);
+        let window = self.window(index / WINDOW_CHUNKS)?;
+        // SAFETY: the window has `WINDOW_CHUNKS` chunks, and this one was given to nobody else.
+        let start = unsafe { window.add((index % WINDOW_CHUNKS) as usize * CHUNK) };
+        let chunk = Chunk { start, used: CHUNK_HEADER };
+        // SAFETY: bytes 8..12 of our own chunk.
+        unsafe { AtomicU32::from_ptr(start.add(8).cast()) }.store(thread.0, Ordering::Relaxed);
+        chunk.publish();
+        Ok(chunk)
+    }
+
+    /// Holds the target back while the command is too far behind: the log would fill the disk.
+    fn wait_for_reader(&self, taken: u64) {
+        let lag = |taken: u64| {
+            let consumed = self.word(header::CONSUMED).load(Ordering::Acquire);
+            taken.saturating_sub(consumed) * CHUNK as u64
+        };
+        while lag(taken) > self.max_lag && !self.is_abandoned() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    fn window(&self, index: u64) -> Result<*mut u8, String> {
+        loop {
+            if let Some(window) = self.windows.get(index as usize) {
+                return Ok(window.0);
+            }
+            let _growing = self.growing.lock().unwrap_or_else(|e| e.into_inner());
+            if self.windows.count() as u64 > index {
+                continue;
+            }
+            let next = self.windows.count() as u64;
+            let length = WINDOW_CHUNKS * CHUNK as u64;
+            let offset = HEADER + next * length;
+            grow(&self.file, offset + length)?;
+            let mapped = self.file.map(offset, length as usize).ok_or("cannot map the log")?;
+            self.windows.push(Window(mapped));
+        }
+    }
+}
+
+fn grow(file: &SharedFile, length: u64) -> Result<(), String> {
+    // SAFETY: a descriptor of ours.
+    match unsafe { libc::ftruncate(file.descriptor(), length as i64) } {
+        0 => Ok(()),
+        _ => Err(format!("cannot grow the log: {}", std::io::Error::last_os_error())),
+    }
+}
+
+/// A chunk in a thread's hands.
+#[derive(Debug)]
+struct Chunk {
+    start: *mut u8,
+    used: usize,
+}
+
+impl Chunk {
+    /// Shows the reader everything written so far.
+    fn publish(&self) {
+        // SAFETY: bytes 0..4 of our own chunk; the reader sees the records before the length.
+        unsafe { AtomicU32::from_ptr(self.start.cast()) }
+            .store(self.used as u32, Ordering::Release);
+    }
+
+    /// Tells the reader that nothing more will come.
+    fn close(self) {
+        // SAFETY: bytes 4..8 of our own chunk.
+        unsafe { AtomicU32::from_ptr(self.start.add(4).cast()) }.store(1, Ordering::Release);
+    }
+
+    fn free(&mut self) -> &mut [u8] {
+        // SAFETY: the rest of our own chunk, which only this thread touches.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(self.used), CHUNK - self.used) }
+    }
+}
+
+/// A thread's pen.
+#[derive(Debug)]
+pub struct Writer {
+    thread: ThreadId,
+    chunk: Option<Chunk>,
+}
+
+// SAFETY: the chunk is used by one thread at a time, whoever holds the writer.
+unsafe impl Send for Writer {}
+
+impl Writer {
+    /// A pen without a chunk yet.
+    pub fn new(thread: ThreadId) -> Writer {
+        Writer { thread, chunk: None }
+    }
+
+    /// Appends a record. A record that fits no chunk is an error of ours.
+    pub fn write(&mut self, log: &Log, record: &Record) -> Result<(), String> {
+        for _ in 0..2 {
+            if let Some(chunk) = &mut self.chunk
+                && let Some(used) = wire::encode(record, chunk.free())
+            {
+                chunk.used += used;
+                chunk.publish();
+                return Ok(());
+            }
+            self.close();
+            self.chunk = Some(log.take_chunk(self.thread)?);
+        }
+        Err("a record is longer than a chunk".to_owned())
+    }
+
+    /// Gives the chunk up.
+    pub fn close(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            chunk.close();
+        }
+    }
+
+    /// Forgets the chunk without a word: after a fork it is the parent's.
+    pub fn disown(&mut self) {
+        self.chunk = None;
+    }
+}

@@ -1,0 +1,66 @@
+//! Raw memory: the shared log, the target's environment and memory, per-thread mappings. The unsafe
+//! code of the probe that is about memory lives here.
+
+pub mod environment;
+pub mod log;
+pub mod target;
+
+/// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.
+#[derive(Debug)]
+pub struct Reservation {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: plain memory without thread affinity; who accesses it when is its owner's business.
+unsafe impl Send for Reservation {}
+
+impl Reservation {
+    /// Reserves `length` bytes.
+    pub fn new(length: usize) -> Option<Reservation> {
+        // SAFETY: a fresh anonymous mapping wherever the kernel likes.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        (start != libc::MAP_FAILED).then_some(Reservation { start: start.cast(), length })
+    }
+
+    /// First byte.
+    pub fn start(&self) -> u64 {
+        self.start as u64
+    }
+
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.start as u64 + self.length as u64
+    }
+
+    /// Makes it all zero again. The caller's thread is the only user.
+    pub fn clear(&mut self) {
+        // SAFETY: our own private anonymous mapping: the kernel drops the pages, and the next touch
+        // finds zeroes.
+        unsafe { libc::madvise(self.start.cast(), self.length, libc::MADV_DONTNEED) };
+    }
+
+    /// The first `count` words. Inserted code of one thread changes them; a reader in another
+    /// thread must know that thread to have stopped.
+    pub fn words(&self, count: usize) -> &[u64] {
+        assert!(count * 8 <= self.length);
+        // SAFETY: mapped, aligned, zero at first; see above for who writes.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), count) }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, to which nobody holds a reference any more.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}

@@ -1,0 +1,76 @@
+//! Reading the target's memory as a hook's expressions ask for it. Nothing here can fault: a bad
+//! pointer is the target's bug, and must crash in the target's code, not in ours.
+
+use raddle_dynamorio::process;
+
+/// The eight bytes at an address; `None` when unreadable.
+pub fn word(address: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    (process::read(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+}
+
+/// The four bytes at an address; `None` when unreadable.
+pub fn half(address: u64) -> Option<u32> {
+    let mut bytes = [0; 4];
+    (process::read(address, &mut bytes) == 4).then(|| u32::from_le_bytes(bytes))
+}
+
+/// Bytes before the first NUL, at most `limit`.
+pub fn string_length(address: u64, limit: u64) -> u64 {
+    let mut length = 0;
+    walk(address, limit, |bytes| match bytes.iter().position(|b| *b == 0) {
+        Some(at) => {
+            length += at as u64;
+            false
+        }
+        None => {
+            length += bytes.len() as u64;
+            true
+        }
+    });
+    length.min(limit)
+}
+
+/// A C string of at most `limit` bytes, as text.
+pub fn string(address: u64, limit: usize) -> String {
+    let mut text = vec![0; string_length(address, limit as u64) as usize];
+    let read = process::read(address, &mut text);
+    text.truncate(read);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// How many leading bytes two strings have in common, NUL ending both, at most `limit`.
+pub fn common_length(a: u64, b: u64, limit: u64) -> u64 {
+    let mut same = 0;
+    let mut other = [0; CHUNK];
+    walk(a, limit, |bytes| {
+        let read = process::read(b + same, &mut other[..bytes.len()]);
+        for (x, y) in bytes.iter().zip(&other[..read]) {
+            if x != y || *x == 0 {
+                return false;
+            }
+            same += 1;
+        }
+        read == bytes.len()
+    });
+    same.min(limit)
+}
+
+const CHUNK: usize = 256;
+
+/// Shows memory from `address` on piece by piece, no piece crossing a page, until `more` says no,
+/// `limit` bytes are shown, or memory ends.
+fn walk(address: u64, limit: u64, mut more: impl FnMut(&[u8]) -> bool) {
+    let mut buffer = [0; CHUNK];
+    let mut done = 0;
+    while done < limit {
+        let at = address + done;
+        let to_page_end = 4096 - at % 4096;
+        let length = to_page_end.min(limit - done).min(CHUNK as u64) as usize;
+        let read = process::read(at, &mut buffer[..length]);
+        if read == 0 || !more(&buffer[..read]) {
+            return;
+        }
+        done += read as u64;
+    }
+}

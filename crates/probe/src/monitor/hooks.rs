@@ -1,0 +1,210 @@
+//! Entering and leaving hooked functions.
+//!
+//! A function's own `ret` is not trusted (thesis 4.2.2: tail calls, jumps into other functions).
+//! Instead every return site of the program compares the stack pointer with that of the innermost
+//! hooked call; when it has come back up to there, the call is over: by returning, if it is at the
+//! address the call was to return to; otherwise by `longjmp`, an exception or a switch of stacks.
+//! An entry with the stack pointer and return address of the innermost call is a jump, not a call,
+//! and counts once (thesis 4.4).
+
+use super::bodies::{self, Body};
+use super::expression::Call;
+use super::modules::call_spot;
+use super::roles;
+use crate::memory::target;
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::ThreadState;
+use crate::trampoline::slot;
+use raddle_dynamorio::process;
+use raddle_model::{Address, EventKind};
+
+/// A call that has not returned.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    pub what: PendingKind,
+    /// The stack pointer when it will have returned.
+    pub sp: u64,
+    /// Where it will return to.
+    pub returns_to: u64,
+    /// End of the stack it was made on.
+    stack_end: u64,
+    /// Whether the thread was inside an opaque function when it was made.
+    was_opaque: bool,
+}
+
+/// What kind of call.
+#[derive(Debug, Clone)]
+pub enum PendingKind {
+    /// A hooked function with its arguments and what its role computed at the entry.
+    Hook { index: u32, arguments: [u64; 6], object: Address, other: u64 },
+    /// A function that a hooked one called back: the program's own code again.
+    Callback(Body),
+}
+
+/// Registers at a call's entry or return.
+#[derive(Debug, Clone, Copy)]
+pub struct Registers {
+    pub sp: u64,
+    pub bp: u64,
+}
+
+/// A hooked function was entered.
+pub fn enter(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    index: u32,
+    arguments: [u64; 6],
+    at: Registers,
+) {
+    if thread.is_opaque() {
+        return;
+    }
+    let returns_to = target::word(at.sp).unwrap_or(0);
+    let after = at.sp + 8;
+    if is_jump(thread, after, returns_to) {
+        return;
+    }
+    let spot = call_spot(probe, thread, returns_to, after, at.bp);
+    abandon_above(probe, thread, at.sp, spot);
+    let hook = &probe.monitor.hooks[index as usize].hook;
+    let call = Call { arguments, result: 0, team: bodies::current_team(thread) };
+    if probe.options.functions {
+        let shown = hook.arguments.iter().filter(|e| !e.needs_return());
+        let arguments = shown.map(|e| super::expression::evaluate(e, &call)).collect();
+        thread.emit(probe, spot, EventKind::FunctionEnter { hook: index, arguments });
+    }
+    let (object, other) = roles::entered(probe, thread, hook, &call, spot);
+    if matches!(hook.role, raddle_model::Role::ThreadExit) {
+        // Does not return, and runs the program's own clean-up code.
+        return;
+    }
+    let what = PendingKind::Hook { index, arguments, object, other };
+    let opaque = hook.opaque;
+    push(thread, what, after, returns_to);
+    if opaque {
+        thread.set_opaque(true);
+    }
+    if let Some(callback) = &hook.callback {
+        let function = super::expression::evaluate(callback, &call);
+        if function != 0 && probe.instrumentation.learn_callback(function) {
+            thread.slots.set(slot::REBUILD, function);
+        }
+    }
+}
+
+/// A function that some hooked one calls back was entered.
+pub fn enter_callback(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    function: u64,
+    data: u64,
+    at: Registers,
+) {
+    let returns_to = target::word(at.sp).unwrap_or(0);
+    let after = at.sp + 8;
+    if is_jump(thread, after, returns_to) {
+        return;
+    }
+    let spot = call_spot(probe, thread, returns_to, after, at.bp);
+    abandon_above(probe, thread, at.sp, spot);
+    let Some(body) = bodies::body_of(probe, thread, function, data) else { return };
+    push(thread, PendingKind::Callback(body), after, returns_to);
+    thread.set_opaque(false);
+    bodies::begin(probe, thread, body, spot);
+}
+
+/// The stack pointer has come up to where the innermost hooked call began, at a return site.
+pub fn returned(probe: &Probe, thread: &mut ThreadState, pc: u64, result: u64, at: Registers) {
+    let spot = call_spot(probe, thread, pc, at.sp, at.bp);
+    while let Some(top) = thread.pending.last() {
+        if top.sp == at.sp && top.returns_to == pc {
+            let done = pop(thread);
+            finish(probe, thread, done, Some(result), spot);
+            return;
+        }
+        if !is_left_behind(top, at.sp) {
+            return;
+        }
+        let left = pop(thread);
+        finish(probe, thread, left, None, spot);
+    }
+}
+
+/// The thread ends with calls that never returned.
+pub fn abandon_all(probe: &Probe, thread: &mut ThreadState, spot: Spot) {
+    while !thread.pending.is_empty() {
+        let left = pop_state_only(thread);
+        finish(probe, thread, left, None, spot);
+    }
+}
+
+fn is_jump(thread: &ThreadState, sp: u64, returns_to: u64) -> bool {
+    thread.pending.last().is_some_and(|top| top.sp == sp && top.returns_to == returns_to)
+}
+
+/// Ends the calls whose frames the stack pointer has left behind.
+fn abandon_above(probe: &Probe, thread: &mut ThreadState, sp: u64, spot: Spot) {
+    while thread.pending.last().is_some_and(|top| is_left_behind(top, sp)) {
+        let left = pop(thread);
+        finish(probe, thread, left, None, spot);
+    }
+}
+
+/// Has the stack pointer passed the frame of this call, on the same stack? A signal handler on an
+/// alternate stack, or a coroutine, has a stack pointer above it without having left it.
+fn is_left_behind(call: &Pending, sp: u64) -> bool {
+    call.sp <= sp && sp < call.stack_end
+}
+
+fn push(thread: &mut ThreadState, what: PendingKind, sp: u64, returns_to: u64) {
+    if !(thread.stack_region.0..thread.stack_region.1).contains(&sp) {
+        thread.stack_region = process::region_of(sp).map_or((0, 0), |r| (r.start, r.end));
+    }
+    let pending = Pending {
+        what,
+        sp,
+        returns_to,
+        stack_end: thread.stack_region.1,
+        was_opaque: thread.is_opaque(),
+    };
+    thread.pending.push(pending);
+    thread.slots.set(slot::PENDING, sp);
+}
+
+fn pop(thread: &mut ThreadState) -> Option<Pending> {
+    let done = pop_state_only(thread);
+    if let Some(done) = &done {
+        thread.set_opaque(done.was_opaque);
+    }
+    let innermost = thread.pending.last().map_or(u64::MAX, |p| p.sp);
+    thread.slots.set(slot::PENDING, innermost);
+    done
+}
+
+/// Like [`pop`], for a thread whose slots are gone.
+fn pop_state_only(thread: &mut ThreadState) -> Option<Pending> {
+    thread.pending.pop()
+}
+
+fn finish(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    done: Option<Pending>,
+    result: Option<u64>,
+    spot: Spot,
+) {
+    let Some(done) = done else { return };
+    match done.what {
+        PendingKind::Callback(body) => bodies::end(probe, thread, body, result.is_some(), spot),
+        PendingKind::Hook { index, arguments, object, other } => {
+            let hook = &probe.monitor.hooks[index as usize].hook;
+            let team = bodies::current_team(thread);
+            let call = Call { arguments, result: result.unwrap_or(0), team };
+            roles::left(probe, thread, hook, &call, (object, other), result, spot);
+            if probe.options.functions {
+                thread.emit(probe, spot, EventKind::FunctionExit { hook: index, result });
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Monitoring: what hooked functions, system calls, threads, modules and signals mean, as events.
+//! Nothing here knows how the code was instrumented.
+
+pub mod bodies;
+pub mod hooks;
+pub mod modules;
+pub mod roles;
+pub mod signals;
+pub mod system_calls;
+pub mod threads;
+
+mod expression;
+
+use raddle_model::hook::{Hook, Role};
+use raddle_model::{Address, ThreadId};
+use raddle_wire::options::{MemoryMode, ProbeOptions};
+use rustc_hash::FxHashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+/// What monitoring keeps for the whole process.
+#[derive(Debug)]
+pub struct Monitor {
+    /// The hook table; module facts refer to it by index.
+    pub hooks: Vec<MonitoredHook>,
+    /// Threads by their library's handle.
+    pub handles: Mutex<FxHashMap<u64, ThreadId>>,
+    /// Some hook is a generic `wait` or `post`.
+    pub has_generic: bool,
+    /// What generic objects were created as (thesis 4.4).
+    pub created: Mutex<FxHashMap<Address, Created>>,
+    /// OpenMP teams at work.
+    pub teams: bodies::Teams,
+    /// System calls under way that make a thread.
+    pub births: Mutex<Vec<threads::Birth>>,
+    /// The number the next thread gets.
+    pub next_thread: AtomicU32,
+}
+
+/// A hook and what this execution makes of it.
+#[derive(Debug)]
+pub struct MonitoredHook {
+    pub hook: Hook,
+    /// Its functions are instrumented at all.
+    pub active: bool,
+}
+
+/// What a generic `wait` or `post` means for an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    Lock,
+    Semaphore,
+    Thread,
+}
+
+impl Monitor {
+    /// Prepares the hook table for what was asked.
+    pub fn new(options: &ProbeOptions) -> Monitor {
+        let memory = options.memory == MemoryMode::On;
+        let hooks = options.hooks.iter().map(|hook| MonitoredHook {
+            active: options.functions
+                || match hook.role {
+                    Role::Function => false,
+                    Role::Allocate { .. }
+                    | Role::Reallocate { .. }
+                    | Role::Free { .. }
+                    | Role::Range { .. } => memory,
+                    // The inside of a synchronisation function is no event either, so watching
+                    // memory needs these too.
+                    _ => options.sync || memory,
+                },
+            hook: hook.clone(),
+        });
+        Monitor {
+            hooks: hooks.collect(),
+            has_generic: options
+                .hooks
+                .iter()
+                .any(|h| matches!(h.role, Role::Wait { .. } | Role::Post { .. })),
+            handles: Mutex::default(),
+            created: Mutex::default(),
+            teams: bodies::Teams::default(),
+            births: Mutex::default(),
+            next_thread: AtomicU32::new(1),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Modules: numbering them, getting their facts from the command, turning addresses into places.
+
+use crate::probe::Probe;
+use crate::stacks::{Spot, UnwindTable};
+use crate::thread::{self, ThreadState};
+use raddle_dynamorio::process;
+use raddle_model::{Address, EventKind, ModuleId, Place};
+use raddle_wire::facts::FactsView;
+use raddle_wire::log::{Record, facts_file};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, RwLock};
+
+/// A module and what is known of it.
+#[derive(Debug)]
+pub struct LoadedModule {
+    pub id: ModuleId,
+    pub path: String,
+    pub start: u64,
+    pub end: u64,
+    facts: Vec<u8>,
+}
+
+impl LoadedModule {
+    /// Its facts; absent when the command could not give any.
+    pub fn facts(&self) -> Option<FactsView<'_>> {
+        FactsView::new(&self.facts).ok()
+    }
+
+    /// A place in it.
+    pub fn place(&self, pc: u64) -> Place {
+        Place { module: self.id, offset: pc - self.start }
+    }
+}
+
+/// The modules mapped now.
+#[derive(Debug, Default)]
+pub struct Modules {
+    /// Sorted by address.
+    loaded: RwLock<Vec<Arc<LoadedModule>>>,
+    next: AtomicU32,
+    /// Grows with every load and unload: cached places of an older age are stale.
+    age: AtomicU32,
+}
+
+impl Modules {
+    /// The module an address lies in.
+    pub fn find(&self, pc: u64) -> Option<Arc<LoadedModule>> {
+        let loaded = self.loaded.read().unwrap_or_else(|e| e.into_inner());
+        let after = loaded.partition_point(|m| m.start <= pc);
+        let module = loaded.get(after.checked_sub(1)?)?;
+        (pc < module.end).then(|| module.clone())
+    }
+
+    /// The place of an address.
+    pub fn place_of(&self, pc: u64) -> Place {
+        match self.find(pc) {
+            Some(module) => module.place(pc),
+            None => Place { module: ModuleId::NONE, offset: pc },
+        }
+    }
+}
+
+/// A thread's memory of recent places: call sites repeat.
+#[derive(Debug)]
+pub struct PlaceCache {
+    age: u32,
+    rows: [(u64, Place); PLACES],
+}
+
+const PLACES: usize = 64;
+const NO_PLACE: Place = Place { module: ModuleId::NONE, offset: 0 };
+
+impl Default for PlaceCache {
+    fn default() -> Self {
+        PlaceCache { age: u32::MAX, rows: [(0, NO_PLACE); PLACES] }
+    }
+}
+
+impl PlaceCache {
+    /// The place of an address.
+    pub fn place_of(&mut self, modules: &Modules, pc: u64) -> Place {
+        let age = modules.age.load(Ordering::Acquire);
+        if age != self.age {
+            *self = PlaceCache { age, ..PlaceCache::default() };
+        }
+        let row = &mut self.rows[(pc ^ (pc >> 6)) as usize % PLACES];
+        if row.0 != pc {
+            *row = (pc, modules.place_of(pc));
+        }
+        row.1
+    }
+}
+
+/// A module is about to run for the first time.
+pub fn load(probe: &Probe, module: &process::Module<'_>) {
+    let modules = &probe.modules;
+    let id = ModuleId(modules.next.fetch_add(1, Ordering::Relaxed) + 1);
+    let facts = if module.path.is_empty() { Vec::new() } else { ask_for_facts(probe, id, module) };
+    let loaded = Arc::new(LoadedModule {
+        id,
+        path: module.path.to_owned(),
+        start: module.start,
+        end: module.end,
+        facts,
+    });
+    if probe.options.stacks
+        && let Some(table) = unwind_table(module.start)
+    {
+        probe.stacks.add_module(module.start..module.end, table);
+    }
+    {
+        let mut all = modules.loaded.write().unwrap_or_else(|e| e.into_inner());
+        let at = all.partition_point(|m| m.start < module.start);
+        all.insert(at, loaded.clone());
+        modules.age.fetch_add(1, Ordering::Release);
+    }
+    announce(probe, &loaded);
+}
+
+/// A module was unmapped.
+pub fn unload(probe: &Probe, module: &process::Module<'_>) {
+    let modules = &probe.modules;
+    let mut all = modules.loaded.write().unwrap_or_else(|e| e.into_inner());
+    let Some(at) = all.iter().position(|m| m.start == module.start) else { return };
+    let gone = all.remove(at);
+    modules.age.fetch_add(1, Ordering::Release);
+    drop(all);
+    probe.stacks.remove_module(module.start);
+    probe.instrumentation.forget(module.start..module.end);
+    emit(probe, EventKind::ModuleUnload { module: gone.id });
+}
+
+/// Tells a fresh log about the modules that are there already.
+pub fn announce_all(probe: &Probe) {
+    let all = probe.modules.loaded.read().unwrap_or_else(|e| e.into_inner()).clone();
+    all.iter().for_each(|m| announce(probe, m));
+}
+
+fn announce(probe: &Probe, module: &LoadedModule) {
+    let event = EventKind::ModuleLoad {
+        module: module.id,
+        path: module.path.clone(),
+        base: Address(module.start),
+        end: Address(module.end),
+    };
+    emit(probe, event);
+}
+
+fn emit(probe: &Probe, event: EventKind) {
+    let spot = Spot { place: NO_PLACE, pc: 0, returns: false, sp: 0, bp: 0 };
+    match thread::current(probe) {
+        Some(thread) => thread.emit(probe, spot, event),
+        None => probe.threads.keep_early(event),
+    }
+}
+
+/// Asks the command and waits: code of the module must not run before we know what it means.
+fn ask_for_facts(probe: &Probe, id: ModuleId, module: &process::Module<'_>) -> Vec<u8> {
+    let Some(log) = probe.log() else { return Vec::new() };
+    let request = log.next_request();
+    let record = Record::NeedFacts { request, module: id, path: module.path.to_owned() };
+    let mut writer = crate::memory::log::Writer::new(raddle_model::ThreadId(0));
+    if let Err(why) = writer.write(&log, &record) {
+        crate::probe::fail(&why);
+    }
+    writer.close();
+    if !log.await_answer(request) {
+        return Vec::new();
+    }
+    let file = format!("{}/{}", probe.options.directory, facts_file(log.name(), request));
+    std::fs::read(file).unwrap_or_default()
+}
+
+/// Copies the unwind table of the module mapped at `start`, from its program headers.
+fn unwind_table(start: u64) -> Option<UnwindTable> {
+    const PT_LOAD: u32 = 1;
+    const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+    let header = bytes(start, 64)?;
+    let at = |range: std::ops::Range<usize>, from: &[u8]| -> Option<u64> {
+        let mut word = [0; 8];
+        word[..range.len()].copy_from_slice(from.get(range)?);
+        Some(u64::from_le_bytes(word))
+    };
+    let (offset, size) = (at(32..40, &header)?, at(54..56, &header)?);
+    let count = at(56..58, &header)?;
+    let mut loads = Vec::new();
+    let mut table = None;
+    for i in 0..count {
+        let row = bytes(start + offset + i * size, size as usize)?;
+        let (address, length) = (at(16..24, &row)?, at(40..48, &row)?);
+        match at(0..4, &row)? as u32 {
+            PT_LOAD => loads.push((address, length)),
+            PT_GNU_EH_FRAME => table = Some((address, length)),
+            _ => {}
+        }
+    }
+    let bias = start.wrapping_sub(loads.first()?.0 & !4095);
+    let (address, length) = table?;
+    let header_at = address.wrapping_add(bias);
+    let header = bytes(header_at, length as usize)?;
+    // Version 1, pointer to .eh_frame as a 32-bit offset from its own place: what every linker
+    // writes. The table's end is not recorded: it ends with its segment at the latest.
+    if header.first() != Some(&1) || header.get(1) != Some(&0x1b) {
+        return None;
+    }
+    let relative = at(4..8, &header)? as u32 as i32;
+    let frames_at = (header_at + 4).wrapping_add_signed(i64::from(relative));
+    let in_segment = |(a, l): &&(u64, u64)| {
+        let mapped = a.wrapping_add(bias);
+        (mapped..mapped + l).contains(&frames_at)
+    };
+    let segment = loads.iter().find(in_segment)?;
+    let end = segment.0.wrapping_add(bias) + segment.1;
+    let frames = bytes(frames_at, (end - frames_at) as usize)?;
+    Some(UnwindTable { header: (header_at, header), frames: (frames_at, frames) })
+}
+
+fn bytes(address: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    (process::read(address, &mut bytes) == length).then_some(bytes)
+}
+
+/// The spot of code at `pc` with these registers.
+pub fn spot(probe: &Probe, thread: &mut ThreadState, pc: u64, sp: u64, bp: u64) -> Spot {
+    let place = thread.places.place_of(&probe.modules, pc);
+    Spot { place, pc, returns: false, sp, bp }
+}
+
+/// The spot of a call that returns to `pc`.
+pub fn call_spot(probe: &Probe, thread: &mut ThreadState, pc: u64, sp: u64, bp: u64) -> Spot {
+    let place = thread.places.place_of(&probe.modules, pc.wrapping_sub(1));
+    Spot { place, pc, returns: true, sp, bp }
+}

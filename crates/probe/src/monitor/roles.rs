@@ -1,0 +1,398 @@
+//! What a hooked function's entry and return mean, role by role.
+//!
+//! Releases are reported at the entry, before they take effect; acquisitions at the return, after
+//! they did: so an order seen in the events is an order of the program.
+
+use super::Created;
+use super::expression::{Call, evaluate};
+use crate::memory::target;
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::ThreadState;
+use raddle_model::hook::{Hook, Role, Span};
+use raddle_model::{AccessKind, Address, EventKind, Expr, LockMode};
+
+/// Longest thread name the kernel keeps, without its terminator.
+const NAME_LENGTH: usize = 15;
+
+/// The function was entered. Returns what the return will need: the object, and one more value.
+pub fn entered(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    hook: &Hook,
+    call: &Call,
+    spot: Spot,
+) -> (Address, u64) {
+    let at_entry = |e: &Expr| if e.needs_return() { 0 } else { evaluate(e, call) };
+    let object = |e: &Expr| Address(at_entry(e));
+    match &hook.role {
+        Role::LockAcquire { object: o, mode } => {
+            let lock = object(o);
+            thread.emit(probe, spot, EventKind::LockRequested { lock, mode: *mode });
+            (lock, 0)
+        }
+        Role::LockRelease { object: o, mode } => {
+            let lock = object(o);
+            thread.emit(probe, spot, EventKind::LockReleased { lock, mode: *mode });
+            (lock, 0)
+        }
+        Role::LockDestroy { object: o } => {
+            let lock = object(o);
+            forget(probe, lock);
+            thread.emit(probe, spot, EventKind::LockDestroyed { lock });
+            (lock, 0)
+        }
+        Role::ConditionWait { object: o, lock } => {
+            let (condition, lock) = (object(o), object(lock));
+            thread.emit(probe, spot, EventKind::ConditionWaitBegin { condition, lock });
+            (condition, lock.0)
+        }
+        Role::ConditionSignal { object: o } => {
+            let condition = object(o);
+            thread.emit(probe, spot, EventKind::ConditionSignal { condition, all: false });
+            (condition, 0)
+        }
+        Role::ConditionBroadcast { object: o } => {
+            let condition = object(o);
+            thread.emit(probe, spot, EventKind::ConditionSignal { condition, all: true });
+            (condition, 0)
+        }
+        Role::BarrierWait { object: o } => {
+            let barrier = object(o);
+            thread.emit(probe, spot, EventKind::BarrierEnter { barrier });
+            (barrier, 0)
+        }
+        Role::TeamBarrier => {
+            let barrier = call.team;
+            thread.emit(probe, spot, EventKind::BarrierEnter { barrier });
+            (barrier, 0)
+        }
+        Role::SemaphorePost { object: o } => {
+            let semaphore = object(o);
+            thread.emit(probe, spot, EventKind::SemaphorePost { semaphore });
+            (semaphore, 0)
+        }
+        Role::Post { object: o } => {
+            let object = object(o);
+            match created_as(probe, object) {
+                Some(Created::Lock) => {
+                    thread.emit(probe, spot, EventKind::LockReleased { lock: object, mode: None })
+                }
+                Some(Created::Semaphore) => {
+                    thread.emit(probe, spot, EventKind::SemaphorePost { semaphore: object });
+                }
+                Some(Created::Thread) | None => {}
+            }
+            (object, 0)
+        }
+        Role::Wait { object: o } => {
+            let object = object(o);
+            if created_as(probe, object) == Some(Created::Lock) {
+                let mode = LockMode::Exclusive;
+                thread.emit(probe, spot, EventKind::LockRequested { lock: object, mode });
+            }
+            (object, 0)
+        }
+        Role::OnceEnd { object: o } => {
+            let once = object(o);
+            thread.emit(probe, spot, EventKind::OnceEnd { once, done: true });
+            (once, 0)
+        }
+        Role::OnceAbort { object: o } => {
+            let once = object(o);
+            thread.emit(probe, spot, EventKind::OnceEnd { once, done: false });
+            (once, 0)
+        }
+        Role::ThreadCreate { .. } => {
+            thread.last_child = None;
+            (Address(0), 0)
+        }
+        Role::ThreadJoin { handle } => {
+            // The handle may be reused as soon as the thread is gone: look it up now.
+            let handle = at_entry(handle);
+            let known = thread_of(probe, handle);
+            (Address(handle), known.map_or(0, |t| u64::from(t.0)))
+        }
+        Role::ThreadCancel { handle } => {
+            let handle = at_entry(handle);
+            thread.emit(probe, spot, EventKind::ThreadCancelled { handle });
+            (Address(0), 0)
+        }
+        Role::ThreadName { handle, name } => {
+            let (handle, name) = (at_entry(handle), target::string(at_entry(name), NAME_LENGTH));
+            let named = thread_of(probe, handle);
+            if named.is_none_or(|t| t == thread.id) {
+                thread.emit(probe, spot, EventKind::ThreadName { name });
+            }
+            (Address(0), 0)
+        }
+        Role::Reallocate { old, .. } => {
+            let address = object(old);
+            if address.0 != 0 {
+                thread.emit(probe, spot, EventKind::Free { address, size: 0 });
+            }
+            (address, 0)
+        }
+        Role::Free { address } => {
+            let address = object(address);
+            if address.0 != 0 {
+                thread.emit(probe, spot, EventKind::Free { address, size: 0 });
+            }
+            (address, 0)
+        }
+        Role::Range { reads, writes } => {
+            ranges(probe, thread, call, spot, (reads, writes), false);
+            (Address(0), 0)
+        }
+        Role::TeamFork { data } | Role::TeamBegin { data } => {
+            let team = Address(spot.sp);
+            let function = hook.callback.as_ref().map_or(0, at_entry);
+            thread.emit(probe, spot, EventKind::TeamFork { team });
+            probe.monitor.teams.fork(team, function, at_entry(data));
+            if matches!(hook.role, Role::TeamBegin { .. }) {
+                thread.teams.push(team);
+            }
+            (team, 0)
+        }
+        Role::TaskCreate { data } => {
+            let function = hook.callback.as_ref().map_or(0, at_entry);
+            let data = at_entry(data);
+            probe.monitor.teams.add_task(function);
+            let function = Address(function);
+            thread.emit(probe, spot, EventKind::TaskCreate { function, data });
+            (function, data)
+        }
+        Role::TransactionCommit => {
+            thread.emit(probe, spot, EventKind::TransactionCommit);
+            (Address(0), 0)
+        }
+        Role::TransactionAbort => {
+            thread.emit(probe, spot, EventKind::TransactionAbort);
+            (Address(0), 0)
+        }
+        Role::TransactionRead { address, size } | Role::TransactionWrite { address, size } => {
+            let kind = match hook.role {
+                Role::TransactionRead { .. } => AccessKind::Read,
+                _ => AccessKind::Write,
+            };
+            let (address, size) = (object(address), at_entry(size));
+            thread.emit(probe, spot, EventKind::TransactionAccess { kind, address, size });
+            (address, size)
+        }
+        Role::LockCreate { object: o }
+        | Role::BarrierCreate { object: o, .. }
+        | Role::SemaphoreCreate { object: o, .. }
+        | Role::SemaphoreWait { object: o }
+        | Role::OnceCall { object: o }
+        | Role::OnceBegin { object: o } => (object(o), 0),
+        Role::ThreadDetach { handle } => (object(handle), 0),
+        Role::Function
+        | Role::ThreadExit
+        | Role::Allocate { .. }
+        | Role::TeamJoin
+        | Role::TaskWait
+        | Role::TransactionStart => (Address(0), 0),
+    }
+}
+
+/// The function was left; `result` is absent when it did not return.
+pub fn left(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    hook: &Hook,
+    call: &Call,
+    (object, other): (Address, u64),
+    result: Option<u64>,
+    spot: Spot,
+) {
+    let success = result.is_some_and(|r| hook.success.holds(r));
+    // An object that only the return knows (a handle made by the call).
+    let late = |e: &Expr| if e.needs_return() { Address(evaluate(e, call)) } else { object };
+    let mut emit = |kind| thread.emit(probe, spot, kind);
+    match &hook.role {
+        Role::LockCreate { object: o } if success => {
+            let lock = late(o);
+            remember(probe, lock, Created::Lock);
+            emit(EventKind::LockCreated { lock });
+        }
+        Role::LockAcquire { mode, .. } => {
+            let (lock, mode) = (object, *mode);
+            emit(if success {
+                EventKind::LockAcquired { lock, mode }
+            } else {
+                EventKind::LockFailed { lock, mode }
+            });
+        }
+        Role::ConditionWait { .. } => emit(EventKind::ConditionWaitEnd {
+            condition: object,
+            lock: Address(other),
+            woken: success,
+        }),
+        Role::BarrierCreate { count, .. } if success => {
+            emit(EventKind::BarrierCreated { barrier: object, count: evaluate(count, call) });
+        }
+        Role::BarrierWait { .. } | Role::TeamBarrier if result.is_some() => {
+            emit(EventKind::BarrierLeave { barrier: object });
+        }
+        Role::SemaphoreCreate { object: o, value } if success => {
+            let semaphore = late(o);
+            remember(probe, semaphore, Created::Semaphore);
+            emit(EventKind::SemaphoreCreated { semaphore, value: evaluate(value, call) });
+        }
+        Role::SemaphoreWait { .. } if success => {
+            emit(EventKind::SemaphoreAcquired { semaphore: object });
+        }
+        Role::OnceCall { .. } if result.is_some() => emit(EventKind::OncePassed { once: object }),
+        Role::OnceBegin { .. } if result.is_some() => emit(if success {
+            EventKind::OnceBegin { once: object }
+        } else {
+            EventKind::OncePassed { once: object }
+        }),
+        Role::ThreadCreate { handle, .. } if success => {
+            let handle = evaluate(handle, call);
+            let created = thread.last_child;
+            if let Some(child) = created {
+                lock(&probe.monitor.handles).insert(handle, child);
+                remember(probe, Address(handle), Created::Thread);
+            }
+            thread.emit(probe, spot, EventKind::ThreadCreated { created, handle });
+        }
+        Role::ThreadJoin { .. } if success => emit(EventKind::ThreadJoined {
+            joined: u32::try_from(other).ok().filter(|t| *t != 0).map(raddle_model::ThreadId),
+            handle: object.0,
+        }),
+        Role::ThreadDetach { .. } if success => {
+            emit(EventKind::ThreadDetached { handle: object.0 });
+        }
+        Role::Wait { .. } => match created_as(probe, object) {
+            Some(Created::Lock) => {
+                let (lock, mode) = (object, LockMode::Exclusive);
+                emit(if success {
+                    EventKind::LockAcquired { lock, mode }
+                } else {
+                    EventKind::LockFailed { lock, mode }
+                });
+            }
+            Some(Created::Semaphore) if success => {
+                emit(EventKind::SemaphoreAcquired { semaphore: object });
+            }
+            Some(Created::Thread) if success => {
+                let joined = thread_of(probe, object.0);
+                emit(EventKind::ThreadJoined { joined, handle: object.0 });
+            }
+            _ => {}
+        },
+        Role::Allocate { address, size } if success => {
+            let (address, size) = (Address(evaluate(address, call)), evaluate(size, call));
+            if address.0 != 0 {
+                emit(EventKind::Allocate { address, size });
+            }
+        }
+        Role::Reallocate { address, size, .. } if result.is_some() => {
+            let (new, size) = (Address(evaluate(address, call)), evaluate(size, call));
+            // When it fails the old block lives on.
+            let address = if new.0 == 0 && size != 0 { object } else { new };
+            if address.0 != 0 {
+                emit(EventKind::Allocate { address, size });
+            }
+        }
+        Role::Range { reads, writes } if result.is_some() => {
+            ranges(probe, thread, call, spot, (reads, writes), true);
+        }
+        Role::TeamFork { .. } => {
+            probe.monitor.teams.join(object);
+            emit(EventKind::TeamJoin { team: object });
+        }
+        Role::TeamJoin => {
+            if let Some(team) = thread.teams.pop() {
+                probe.monitor.teams.join(team);
+                thread.emit(probe, spot, EventKind::TeamJoin { team });
+            }
+        }
+        Role::TaskWait if result.is_some() => emit(EventKind::TaskWaited),
+        Role::TransactionStart if result.is_some() => emit(EventKind::TransactionStart),
+        // The rest said all at the entry, or did not succeed.
+        Role::Function
+        | Role::LockCreate { .. }
+        | Role::LockDestroy { .. }
+        | Role::LockRelease { .. }
+        | Role::ConditionSignal { .. }
+        | Role::ConditionBroadcast { .. }
+        | Role::BarrierCreate { .. }
+        | Role::BarrierWait { .. }
+        | Role::SemaphoreCreate { .. }
+        | Role::SemaphorePost { .. }
+        | Role::SemaphoreWait { .. }
+        | Role::OnceCall { .. }
+        | Role::OnceBegin { .. }
+        | Role::OnceEnd { .. }
+        | Role::OnceAbort { .. }
+        | Role::ThreadCreate { .. }
+        | Role::ThreadJoin { .. }
+        | Role::ThreadDetach { .. }
+        | Role::ThreadExit
+        | Role::ThreadCancel { .. }
+        | Role::ThreadName { .. }
+        | Role::Post { .. }
+        | Role::Allocate { .. }
+        | Role::Reallocate { .. }
+        | Role::Free { .. }
+        | Role::Range { .. }
+        | Role::TeamBegin { .. }
+        | Role::TeamBarrier
+        | Role::TaskCreate { .. }
+        | Role::TaskWait
+        | Role::TransactionStart
+        | Role::TransactionCommit
+        | Role::TransactionAbort
+        | Role::TransactionRead { .. }
+        | Role::TransactionWrite { .. } => {}
+    }
+}
+
+/// Reports the stretches that are known at the entry (`after` false) or at the return.
+fn ranges(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &Call,
+    spot: Spot,
+    (reads, writes): (&[Span], &[Span]),
+    after: bool,
+) {
+    for (kind, spans) in [(AccessKind::Read, reads), (AccessKind::Write, writes)] {
+        for span in spans {
+            if (span.at.needs_return() || span.len.needs_return()) != after {
+                continue;
+            }
+            let length = evaluate(&span.len, call);
+            if length != 0 {
+                let address = Address(evaluate(&span.at, call));
+                thread.emit(probe, spot, EventKind::Range { kind, address, length });
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn thread_of(probe: &Probe, handle: u64) -> Option<raddle_model::ThreadId> {
+    lock(&probe.monitor.handles).get(&handle).copied()
+}
+
+fn remember(probe: &Probe, object: Address, created: Created) {
+    if probe.monitor.has_generic {
+        lock(&probe.monitor.created).insert(object, created);
+    }
+}
+
+fn forget(probe: &Probe, object: Address) {
+    if probe.monitor.has_generic {
+        lock(&probe.monitor.created).remove(&object);
+    }
+}
+
+fn created_as(probe: &Probe, object: Address) -> Option<Created> {
+    lock(&probe.monitor.created).get(&object).copied()
+}

@@ -1,0 +1,227 @@
+//! System calls that mean something: making threads and processes, waiting on futexes, mapping
+//! memory, writing.
+
+use super::modules;
+use super::threads::{self, Birth};
+use crate::memory::target;
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::ThreadState;
+use raddle_dynamorio::process::SystemCall;
+use raddle_model::{Address, EventKind, Family, ThreadId};
+use raddle_wire::log::State;
+
+/// Is this call shown to us at all? Called for every number the target uses, so it stays cheap.
+pub fn wanted(probe: &Probe, number: i32) -> bool {
+    match i64::from(number) {
+        libc::SYS_clone
+        | libc::SYS_clone3
+        | libc::SYS_fork
+        | libc::SYS_vfork
+        | libc::SYS_execve
+        | libc::SYS_execveat
+        | libc::SYS_exit_group => true,
+        libc::SYS_futex => probe.wants(Family::Sync),
+        libc::SYS_prctl => probe.wants(Family::Thread),
+        libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => probe.wants(Family::Memory),
+        libc::SYS_write
+        | libc::SYS_pwrite64
+        | libc::SYS_writev
+        | libc::SYS_pwritev
+        | libc::SYS_pwritev2
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_sendmmsg
+        | libc::SYS_sendfile
+        | libc::SYS_copy_file_range
+        | libc::SYS_splice => probe.wants(Family::Output),
+        _ => false,
+    }
+}
+
+/// The call is about to be made.
+pub fn before(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+    let spot = spot(probe, thread, call);
+    let argument = |i| call.argument(i);
+    thread.system_call = [argument(0), argument(1), argument(2)];
+    match i64::from(call.number) {
+        libc::SYS_clone | libc::SYS_clone3 => clone(probe, thread, call, spot),
+        libc::SYS_execve | libc::SYS_execveat => {
+            let path = argument(u32::from(i64::from(call.number) == libc::SYS_execveat));
+            let path = target::string(path, 4096);
+            thread.emit(probe, spot, EventKind::ProcessExec { path });
+            if let Some(log) = probe.log() {
+                log.set_state(State::Replaced);
+            }
+        }
+        libc::SYS_exit_group => {
+            probe.threads.set_exit_status(argument(0) as i32);
+            if let Some(log) = probe.log() {
+                log.set_state(State::Ending);
+            }
+        }
+        libc::SYS_futex => futex(probe, thread, call, spot),
+        libc::SYS_prctl if argument(0) == libc::PR_SET_NAME as u64 => {
+            let name = target::string(argument(1), 15);
+            thread.emit(probe, spot, EventKind::ThreadName { name });
+        }
+        libc::SYS_munmap => {
+            let (address, size) = (Address(argument(0)), argument(1));
+            thread.emit(probe, spot, EventKind::Free { address, size });
+        }
+        libc::SYS_mremap => {
+            let (address, size) = (Address(argument(0)), argument(1));
+            thread.emit(probe, spot, EventKind::Free { address, size });
+        }
+        _ => {
+            if let Some(event) = output(call) {
+                thread.emit(probe, spot, event);
+            }
+        }
+    }
+}
+
+/// The call has returned.
+pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+    let result = call.result();
+    let [first, second, third] = thread.system_call;
+    match i64::from(call.number) {
+        libc::SYS_clone | libc::SYS_clone3 if makes_thread(first, call.number) => {
+            if result < 0
+                && let Some(child) = thread.last_child.take()
+            {
+                threads::withdraw_birth(probe, child);
+            }
+        }
+        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork if result > 0 => {
+            let spot = spot(probe, thread, call);
+            thread.emit(probe, spot, EventKind::ProcessForked { child: result as u32 });
+        }
+        // It returns only when it failed.
+        libc::SYS_execve | libc::SYS_execveat => {
+            if let Some(log) = probe.log() {
+                log.set_state(State::Running);
+            }
+        }
+        libc::SYS_futex if is_futex_wait(second) => {
+            let spot = spot(probe, thread, call);
+            let event = EventKind::FutexWaitEnd { address: Address(first), result };
+            thread.emit(probe, spot, event);
+        }
+        libc::SYS_mmap | libc::SYS_mremap if !is_error(result) => {
+            let spot = spot(probe, thread, call);
+            let is_mmap = i64::from(call.number) == libc::SYS_mmap;
+            let size = if is_mmap { second } else { third };
+            let address = Address(result as u64);
+            thread.emit(probe, spot, EventKind::Allocate { address, size });
+        }
+        _ => {}
+    }
+}
+
+fn is_error(result: i64) -> bool {
+    (-4095..0).contains(&result)
+}
+
+fn spot(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Spot {
+    let state = call.state();
+    modules::spot(probe, thread, state.pc, state.general[4], state.general[5])
+}
+
+/// The flags of a `clone` or `clone3`, whose first argument this is.
+fn clone_flags(first: u64, number: i32) -> u64 {
+    if i64::from(number) == libc::SYS_clone3 { target::word(first).unwrap_or(0) } else { first }
+}
+
+fn makes_thread(first: u64, number: i32) -> bool {
+    clone_flags(first, number) & libc::CLONE_THREAD as u64 != 0
+}
+
+fn clone(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: Spot) {
+    let first = call.argument(0);
+    if !makes_thread(first, call.number) {
+        return;
+    }
+    let flags = clone_flags(first, call.number);
+    let is_clone3 = i64::from(call.number) == libc::SYS_clone3;
+    // struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls
+    let field = |i: u64| target::word(first + 8 * i).unwrap_or(0);
+    let (parent_tid, tls) =
+        if is_clone3 { (field(3), field(7)) } else { (call.argument(2), call.argument(4)) };
+    let asks_id = flags & libc::CLONE_PARENT_SETTID as u64 != 0;
+    let child: ThreadId = threads::next_id(probe);
+    thread.last_child = Some(child);
+    if flags & libc::CLONE_SETTLS as u64 != 0 {
+        // The C libraries' handle of a thread is its thread-local block; the thread may be joined
+        // before its creator has told us the handle.
+        let mut handles = probe.monitor.handles.lock().unwrap_or_else(|e| e.into_inner());
+        handles.insert(tls, child);
+    }
+    thread.emit(probe, spot, EventKind::ThreadCreate { child });
+    let id_at = if asks_id { parent_tid } else { 0 };
+    threads::announce_birth(probe, Birth { child, creator: thread.id, id_at });
+}
+
+fn is_futex_wait(operation: u64) -> bool {
+    matches!(
+        (operation & 0x7f) as i32,
+        libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | libc::FUTEX_WAIT_REQUEUE_PI
+    )
+}
+
+fn futex(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: Spot) {
+    let (address, operation) = (Address(call.argument(0)), call.argument(1));
+    let value = call.argument(2) as u32;
+    if is_futex_wait(operation) {
+        thread.emit(probe, spot, EventKind::FutexWait { address, expected: value });
+        return;
+    }
+    let wakes = matches!(
+        (operation & 0x7f) as i32,
+        libc::FUTEX_WAKE
+            | libc::FUTEX_WAKE_BITSET
+            | libc::FUTEX_WAKE_OP
+            | libc::FUTEX_REQUEUE
+            | libc::FUTEX_CMP_REQUEUE
+            | libc::FUTEX_CMP_REQUEUE_PI
+            | libc::FUTEX_UNLOCK_PI
+    );
+    if wakes {
+        thread.emit(probe, spot, EventKind::FutexWake { address, count: value });
+    }
+}
+
+/// What a call of the write family is about to write.
+fn output(call: &SystemCall<'_>) -> Option<EventKind> {
+    let argument = |i| call.argument(i);
+    let (descriptor, length) = match i64::from(call.number) {
+        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => (argument(0), argument(2)),
+        libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => {
+            (argument(0), vector_length(argument(1), argument(2)))
+        }
+        libc::SYS_sendmsg => (argument(0), message_length(argument(1))),
+        libc::SYS_sendmmsg => {
+            // struct mmsghdr: a struct msghdr of 56 bytes and a length, 64 in all.
+            let messages = (0..argument(2).min(1024)).map(|i| message_length(argument(1) + 64 * i));
+            (argument(0), messages.sum())
+        }
+        libc::SYS_sendfile => (argument(0), argument(3)),
+        libc::SYS_copy_file_range | libc::SYS_splice => (argument(2), argument(4)),
+        _ => return None,
+    };
+    Some(EventKind::Output { descriptor: descriptor as i32, length })
+}
+
+/// Bytes in `count` structs iovec at an address.
+fn vector_length(address: u64, count: u64) -> u64 {
+    (0..count.min(1024)).filter_map(|i| target::word(address + 16 * i + 8)).sum()
+}
+
+/// Bytes in a struct msghdr: name, name length, vector, vector count.
+fn message_length(address: u64) -> u64 {
+    let field = |i: u64| target::word(address + i).unwrap_or(0);
+    vector_length(field(16), field(24))
+}

@@ -1,0 +1,124 @@
+//! Threads: numbers, who made whom, start and end.
+//!
+//! A thread's number is given before the kernel makes it, in its creator, so that the creator's
+//! event comes before the child's. The child finds its birth by the thread id that the kernel has
+//! stored where the creator asked (`CLONE_PARENT_SETTID`, which every C library uses), or takes the
+//! oldest birth without such a place.
+
+use super::hooks;
+use crate::memory::log::Log;
+use crate::memory::{Reservation, target};
+use crate::probe::{Probe, fail};
+use crate::stacks::Spot;
+use crate::thread::{self, ThreadState};
+use crate::trampoline;
+use raddle_dynamorio::slots::ThreadSlots;
+use raddle_model::{EventKind, ModuleId, Place, ThreadId};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+/// A system call under way that makes a thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Birth {
+    pub child: ThreadId,
+    pub creator: ThreadId,
+    /// Where the kernel puts the child's id before it runs; zero if nowhere.
+    pub id_at: u64,
+}
+
+/// A spot for what happens outside the target's code.
+const NOWHERE: Spot = Spot {
+    place: Place { module: ModuleId::NONE, offset: 0 },
+    pc: 0,
+    returns: false,
+    sp: 0,
+    bp: 0,
+};
+
+/// The current thread is new.
+pub fn start(probe: &Probe, os_id: u32) {
+    let birth = take_birth(probe, os_id);
+    let id = birth.map_or_else(|| next_id(probe), |b| b.child);
+    let creator = birth.map(|b| b.creator);
+    let counters = probe.instrumentation.new_counters();
+    let slots = ThreadSlots::current(&probe.slots);
+    let Some(state) = ThreadState::new(id, slots, counters, probe.log()) else {
+        fail("no memory for a thread's state");
+    };
+    let handlers = crate::instrument::handlers::table();
+    probe.threads.add(os_id, state, handlers, trampoline::current_fs());
+    let Some(thread) = thread::current(probe) else { return };
+    for event in probe.threads.take_early() {
+        thread.emit(probe, NOWHERE, event);
+    }
+    thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
+}
+
+/// A number nobody has.
+pub fn next_id(probe: &Probe) -> ThreadId {
+    ThreadId(probe.monitor.next_thread.fetch_add(1, Ordering::Relaxed))
+}
+
+fn births(probe: &Probe) -> MutexGuard<'_, Vec<Birth>> {
+    probe.monitor.births.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A thread is about to be made.
+pub fn announce_birth(probe: &Probe, birth: Birth) {
+    births(probe).push(birth);
+}
+
+/// The call that should have made `child` has failed.
+pub fn withdraw_birth(probe: &Probe, child: ThreadId) {
+    births(probe).retain(|b| b.child != child);
+}
+
+fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
+    let mut births = births(probe);
+    let mine = births
+        .iter()
+        .position(|b| b.id_at != 0 && target::half(b.id_at) == Some(os_id))
+        .or_else(|| births.iter().position(|b| b.id_at == 0))?;
+    Some(births.remove(mine))
+}
+
+/// A thread ends, or has been stopped because the process ends.
+pub fn exit(probe: &Probe, os_id: u32) {
+    let Some(mut thread) = probe.threads.remove(os_id) else { return };
+    hooks::abandon_all(probe, &mut thread, NOWHERE);
+    thread.emit(probe, NOWHERE, EventKind::ThreadExit);
+    thread.flush_counts(probe);
+    thread.close();
+}
+
+/// In a forked child: this thread is the only one, and the first of its process.
+pub fn forked(probe: &Probe, os_id: u32) {
+    let Some(thread) = thread::current(probe) else { return };
+    probe.threads.keep_only(thread, os_id);
+    births(probe).clear();
+    probe.stacks.forget();
+    thread.restart(thread.id, probe.log());
+    if let Some(counters) = &mut thread.counters {
+        counters.clear();
+    }
+    thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator: None, os_id });
+}
+
+/// The last words of the process.
+pub fn process_end(probe: &Probe, log: &std::sync::Arc<Log>) {
+    let slots = ThreadSlots::current(&probe.slots);
+    let Some(mut last) = ThreadState::new(ThreadId(0), slots, None, Some(log.clone())) else {
+        return;
+    };
+    let status = probe.threads.exit_status();
+    last.emit(probe, NOWHERE, EventKind::ProcessEnd { status });
+    last.close();
+}
+
+/// Reserves a thread's block counters.
+pub fn counters(blocks: usize) -> Reservation {
+    match Reservation::new(blocks * 8) {
+        Some(counters) => counters,
+        None => fail("no memory for a thread's counters"),
+    }
+}

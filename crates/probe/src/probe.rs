@@ -1,0 +1,196 @@
+//! The probe as a whole: what it was told, what it has learned, and its start and end.
+
+use crate::instrument::{Instrumentation, Plan};
+use crate::memory::environment;
+use crate::memory::log::{Log, Writer};
+use crate::monitor::{Monitor, modules, signals, system_calls, threads};
+use crate::stacks::Stacks;
+use crate::thread::{self, Registry};
+use crate::trampoline::{self, Trampoline};
+use raddle_dynamorio::block::{Block, Point};
+use raddle_dynamorio::client::{self, Client};
+use raddle_dynamorio::process::{self, MachineState, Module, SystemCall, Thread};
+use raddle_dynamorio::slots::Slots;
+use raddle_model::{Family, ThreadId};
+use raddle_wire::log::{Record, State};
+use raddle_wire::options::{self, MemoryMode, ProbeOptions};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Everything shared between the target's threads.
+#[derive(Debug)]
+pub struct Probe {
+    pub options: ProbeOptions,
+    pub slots: Slots,
+    pub trampoline: Trampoline,
+    pub threads: Registry,
+    pub modules: modules::Modules,
+    pub monitor: Monitor,
+    pub instrumentation: Instrumentation,
+    pub stacks: Stacks,
+    /// Replaced in a forked child that is followed; absent in one that is not.
+    log: Mutex<Option<Arc<Log>>>,
+}
+
+static PROBE: OnceLock<Probe> = OnceLock::new();
+
+/// Scratch registers that insertion needs at once: an address, a segment base, the flags.
+const SPILL_REGISTERS: u32 = 4;
+
+/// Reads the options, opens the log, registers with the engine.
+pub fn start(options_file: &str) {
+    std::panic::set_hook(Box::new(|panic| fail(&panic.to_string())));
+    if let Err(why) = try_start(options_file) {
+        fail(&why);
+    }
+}
+
+fn try_start(options_file: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(options_file)
+        .map_err(|e| format!("cannot read {options_file}: {e}"))?;
+    let options: ProbeOptions =
+        serde_json::from_str(&text).map_err(|e| format!("{options_file}: {e}"))?;
+    if options.version != options::VERSION {
+        return Err(format!("{options_file} has version {}", options.version));
+    }
+    if !environment::hide_engine_variables() {
+        return Err("the target's initial stack is not where the kernel says".to_owned());
+    }
+    let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
+    let log = open_log(&options)?;
+    let probe = Probe {
+        slots,
+        trampoline: trampoline::install(slots)?,
+        threads: Registry::default(),
+        modules: modules::Modules::default(),
+        monitor: Monitor::new(&options),
+        instrumentation: Instrumentation::new(&options),
+        stacks: Stacks::default(),
+        log: Mutex::new(Some(Arc::new(log))),
+        options,
+    };
+    PROBE.set(probe).map_err(|_| "the probe was started twice")?;
+    client::register::<Probe>(SPILL_REGISTERS)?;
+    Ok(())
+}
+
+fn open_log(options: &ProbeOptions) -> Result<Log, String> {
+    Log::create(&options.directory, std::process::id(), options.max_lag, options.command)
+}
+
+/// Ends the target because we cannot go on: says why in the log, and on the terminal if there is
+/// no log, and leaves with Raddle's own exit code. Never looks like the target's failure.
+pub fn fail(why: &str) -> ! {
+    const RADDLE_FAILED: i32 = 125;
+    let log = PROBE.get().and_then(|p| p.log());
+    match log {
+        Some(log) => {
+            let record = Record::Failure { what: why.chars().take(4000).collect() };
+            let mut writer = Writer::new(ThreadId(0));
+            let written = writer.write(&log, &record);
+            writer.close();
+            log.set_state(State::Failed);
+            if written.is_err() {
+                eprintln!("raddle: the probe failed: {why}");
+            }
+        }
+        None => eprintln!("raddle: the probe failed: {why}"),
+    }
+    process::abort(RADDLE_FAILED)
+}
+
+impl Probe {
+    /// The log, unless this is a child nobody follows.
+    pub fn log(&self) -> Option<Arc<Log>> {
+        self.log.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Are events of this family reported?
+    pub fn wants(&self, family: Family) -> bool {
+        match family {
+            Family::Memory => self.options.memory == MemoryMode::On,
+            Family::Sync | Family::Thread => self.options.sync,
+            Family::Function => self.options.functions,
+            Family::Output => self.options.output,
+            Family::Process => true,
+        }
+    }
+}
+
+impl Client for Probe {
+    type Plan = Plan;
+
+    fn instance() -> &'static Probe {
+        PROBE.get().unwrap_or_else(|| fail("called before the start"))
+    }
+
+    fn slots(&self) -> Slots {
+        self.slots
+    }
+
+    fn plan(&self, block: &Block<'_>) -> Plan {
+        self.instrumentation.plan(self, block)
+    }
+
+    fn insert(&self, point: &mut Point<'_>, plan: &mut Plan) {
+        self.instrumentation.insert(self, point, plan);
+    }
+
+    fn thread_start(&self, thread: Thread<'_>) {
+        threads::start(self, thread.os_id());
+    }
+
+    fn thread_exit(&self, thread: Thread<'_>) {
+        threads::exit(self, thread.os_id());
+    }
+
+    fn module_load(&self, module: &Module<'_>) {
+        modules::load(self, module);
+    }
+
+    fn module_unload(&self, module: &Module<'_>) {
+        modules::unload(self, module);
+    }
+
+    fn wants_system_call(&self, number: i32) -> bool {
+        system_calls::wanted(self, number)
+    }
+
+    fn before_system_call(&self, call: &mut SystemCall<'_>) {
+        if let Some(thread) = thread::current(self) {
+            system_calls::before(self, thread, call);
+        }
+    }
+
+    fn after_system_call(&self, call: &mut SystemCall<'_>) {
+        if let Some(thread) = thread::current(self) {
+            system_calls::after(self, thread, call);
+        }
+    }
+
+    fn signal(&self, _thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState) {
+        if let Some(thread) = thread::current(self)
+            && !blocked
+        {
+            signals::delivered(self, thread, number, state);
+        }
+    }
+
+    fn forked(&self, thread: Thread<'_>) {
+        let log = self.options.follow.then(|| open_log(&self.options));
+        let log = match log {
+            Some(Ok(log)) => Some(Arc::new(log)),
+            Some(Err(why)) => fail(&why),
+            None => None,
+        };
+        *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
+        threads::forked(self, thread.os_id());
+        modules::announce_all(self);
+    }
+
+    fn process_exit(&self) {
+        if let Some(log) = self.log() {
+            threads::process_end(self, &log);
+            log.set_state(State::Ended);
+        }
+    }
+}

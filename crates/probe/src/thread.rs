@@ -1,0 +1,248 @@
+//! What the probe keeps for each thread of the target, and finding it.
+//!
+//! A state belongs to its thread: inserted code hands it to the handlers through a slot, engine
+//! callbacks find it through the same slot. Only the end of a thread goes through the registry,
+//! because the engine may end threads from another one when the process exits.
+
+use crate::memory::Reservation;
+use crate::memory::log::{Log, Writer};
+use crate::monitor::hooks::Pending;
+use crate::monitor::modules::PlaceCache;
+use crate::probe::{Probe, fail};
+use crate::stacks::{Spot, ThreadStacks};
+use crate::trampoline::slot;
+use raddle_dynamorio::slots::ThreadSlots;
+use raddle_model::{Address, Event, EventKind, Place, ThreadId};
+use raddle_wire::log::Record;
+use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Stack for Rust code called from inserted code: unwinding and encoding are the deepest users.
+const STACK_SIZE: usize = 256 * 1024;
+
+/// One thread's state.
+#[derive(Debug)]
+pub struct ThreadState {
+    pub id: ThreadId,
+    pub slots: ThreadSlots,
+    pub stack: Reservation,
+    /// Executions per block, in count mode.
+    pub counters: Option<Reservation>,
+    /// Hooked calls that have not returned, innermost last.
+    pub pending: Vec<Pending>,
+    /// OpenMP teams this thread works in, innermost last.
+    pub teams: Vec<Address>,
+    /// The thread this one made last.
+    pub last_child: Option<ThreadId>,
+    /// Registers before a scanning string instruction.
+    pub scan: Scan,
+    /// Memory operand of the inlined lock operation under way.
+    pub inlined: Address,
+    pub places: PlaceCache,
+    pub stacks: ThreadStacks,
+    /// The mapped region the stack pointer was last seen in.
+    pub stack_region: (u64, u64),
+    /// Arguments of the system call under way that are needed after it.
+    pub system_call: [u64; 3],
+    log: Option<Arc<Log>>,
+    writer: Writer,
+    counts: FxHashMap<(usize, Place), (&'static str, u64)>,
+}
+
+/// See [`ThreadState::scan`].
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Scan {
+    pub rdi: u64,
+    pub rsi: u64,
+    pub rcx: u64,
+}
+
+impl ThreadState {
+    /// A state for a thread with this number; `None` when memory is short.
+    pub fn new(
+        id: ThreadId,
+        slots: ThreadSlots,
+        counters: Option<Reservation>,
+        log: Option<Arc<Log>>,
+    ) -> Option<ThreadState> {
+        Some(ThreadState {
+            id,
+            slots,
+            stack: Reservation::new(STACK_SIZE)?,
+            counters,
+            pending: Vec::new(),
+            teams: Vec::new(),
+            last_child: None,
+            scan: Scan::default(),
+            inlined: Address(0),
+            places: PlaceCache::default(),
+            stacks: ThreadStacks::default(),
+            stack_region: (0, 0),
+            system_call: [0; 3],
+            log,
+            writer: Writer::new(id),
+            counts: FxHashMap::default(),
+        })
+    }
+
+    /// Inside an opaque hooked function?
+    pub fn is_opaque(&self) -> bool {
+        self.slots.get(slot::OPAQUE) != 0
+    }
+
+    /// Enters or leaves the inside of an opaque hooked function.
+    pub fn set_opaque(&mut self, opaque: bool) {
+        self.slots.set(slot::OPAQUE, u64::from(opaque));
+    }
+
+    /// Reports an event at a spot of the target's code, or counts it.
+    pub fn emit(&mut self, probe: &Probe, spot: Spot, kind: EventKind) {
+        if self.log.is_none() || !probe.wants(kind.family()) {
+            return;
+        }
+        if probe.options.count && kind.family() != raddle_model::Family::Process {
+            let name = kind.name();
+            let count =
+                self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
+            count.1 += 1;
+            return;
+        }
+        let stack = if probe.options.stacks {
+            probe.stacks.capture(probe, self, spot)
+        } else {
+            raddle_model::StackId::NONE
+        };
+        let Some(log) = &self.log else { return };
+        let event =
+            Event { order: log.next_order(), thread: self.id, place: spot.place, stack, kind };
+        self.write(&Record::Event(event));
+    }
+
+    /// Appends a record to the log.
+    pub fn write(&mut self, record: &Record) {
+        if let Some(log) = &self.log
+            && let Err(why) = self.writer.write(log, record)
+        {
+            fail(&why);
+        }
+    }
+
+    /// Writes what was counted; the thread has stopped.
+    pub fn flush_counts(&mut self, probe: &Probe) {
+        const ROWS: usize = 500;
+        let mut events: Vec<_> = self
+            .counts
+            .drain()
+            .map(|((_, place), (name, count))| (name.to_owned(), place, count))
+            .collect();
+        events.sort();
+        for rows in events.chunks(ROWS) {
+            self.write(&Record::EventCounts { thread: self.id, counts: rows.to_vec() });
+        }
+        let Some(counters) = &self.counters else { return };
+        let places = probe.instrumentation.counted(counters);
+        for rows in places.chunks(ROWS) {
+            self.write(&Record::Counts { thread: self.id, places: rows.to_vec() });
+        }
+    }
+
+    /// Gives up the chunk: nothing more will be written.
+    pub fn close(&mut self) {
+        self.writer.close();
+    }
+
+    /// In a forked child: what was counted and written is the parent's; goes on with another log.
+    pub fn restart(&mut self, id: ThreadId, log: Option<Arc<Log>>) {
+        self.id = id;
+        self.writer.disown();
+        self.writer = Writer::new(id);
+        self.log = log;
+        self.counts.clear();
+        self.last_child = None;
+    }
+}
+
+/// The states of all live threads, by the kernel's id.
+#[derive(Debug, Default)]
+pub struct Registry {
+    states: Mutex<FxHashMap<u32, StatePointer>>,
+    /// Events from before the first thread's start: the first modules.
+    early: Mutex<Vec<EventKind>>,
+    /// What the process gave the kernel as its exit status, plus one; zero while it lives.
+    status: AtomicI64,
+}
+
+#[derive(Debug)]
+struct StatePointer(*mut ThreadState);
+
+// SAFETY: whoever removes the pointer from the registry owns the state.
+unsafe impl Send for StatePointer {}
+
+impl Registry {
+    /// Adds the current thread's state, which from now on is reached through its slot.
+    pub fn add(&self, os_id: u32, mut state: ThreadState, handlers: u64, private_fs: u64) {
+        state.slots.set(slot::STACK, state.stack.end());
+        state.slots.set(slot::HANDLERS, handlers);
+        state.slots.set(slot::PRIVATE_FS, private_fs);
+        state.slots.set(slot::PENDING, u64::MAX);
+        state.slots.set(slot::COUNTERS, state.counters.as_ref().map_or(0, Reservation::start));
+        let state = Box::into_raw(Box::new(state));
+        // SAFETY: just made; the current thread is its owner.
+        unsafe { (*state).slots.set(slot::THREAD, state as u64) };
+        self.lock().insert(os_id, StatePointer(state));
+    }
+
+    /// Takes a thread's state out. The thread must run no more of its own code.
+    pub fn remove(&self, os_id: u32) -> Option<Box<ThreadState>> {
+        let pointer = self.lock().remove(&os_id)?;
+        // SAFETY: made by `Box::into_raw` in `add`; removed once.
+        Some(unsafe { Box::from_raw(pointer.0) })
+    }
+
+    /// In a forked child: only the current thread is left.
+    pub fn keep_only(&self, current: &mut ThreadState, os_id: u32) {
+        let mut states = self.lock();
+        // The states of threads that do not exist here are leaked: their memory may have been
+        // half-changed when the process was copied.
+        states.clear();
+        states.insert(os_id, StatePointer(current));
+    }
+
+    /// Keeps an event for the first thread to report.
+    pub fn keep_early(&self, event: EventKind) {
+        self.early.lock().unwrap_or_else(|e| e.into_inner()).push(event);
+    }
+
+    /// Takes what was kept.
+    pub fn take_early(&self) -> Vec<EventKind> {
+        std::mem::take(&mut *self.early.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// Remembers what the process tells the kernel at its end.
+    pub fn set_exit_status(&self, status: i32) {
+        self.status.store(i64::from(status as u8) + 1, Ordering::Relaxed);
+    }
+
+    /// See [`Self::set_exit_status`].
+    pub fn exit_status(&self) -> Option<i32> {
+        match self.status.load(Ordering::Relaxed) {
+            0 => None,
+            status => Some(status as i32 - 1),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, StatePointer>> {
+        self.states.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// The current thread's state, inside an engine callback. Absent before the thread's start and
+/// after its end.
+pub fn current(probe: &Probe) -> Option<&'static mut ThreadState> {
+    let state = probe.slots.get(slot::THREAD) as *mut ThreadState;
+    // SAFETY: the slot is null or the state of this very thread, which lives until the thread's
+    // end. An engine callback and a handler never run in one thread at once, and no caller keeps
+    // the reference beyond its callback.
+    unsafe { state.as_mut() }
+}

@@ -1,0 +1,270 @@
+//! The lean call: from inserted code into Rust and back, for a few nanoseconds.
+//!
+//! Inserted code calls an entry with the application's registers live and its stack pointer moved
+//! below the red zone. The trampoline goes over to a stack of ours, saves what Rust may change
+//! (integer registers, flags, xmm0-15), puts our own `fs` in place of the target's, so that
+//! thread-local storage and the allocator are ours, and calls the handler. Upper vector halves are
+//! safe because the probe uses SSE only and brings its own `memcpy` and kin ([`crate::libc_free`]).
+//!
+//! The code below is a template: every `gs` displacement is `PLACEHOLDER + 8 * slot` and is set
+//! right in the copy that [`install`] makes.
+
+use crate::memory::environment;
+use crate::thread::ThreadState;
+use raddle_dynamorio::block::CodeAddress;
+use raddle_dynamorio::process;
+use raddle_dynamorio::slots::{Slot, Slots};
+
+/// The slots and what they hold.
+pub mod slot {
+    use super::Slot;
+
+    /// Address of the thread's [`super::ThreadState`].
+    pub const THREAD: Slot = Slot(0);
+    // Slots 1 and 2 hold rax and rsp while a trampoline runs; only the template names them.
+
+    /// Top of the thread's stack for Rust code.
+    pub const STACK: Slot = Slot(3);
+    /// Address of the handler table.
+    pub const HANDLERS: Slot = Slot(4);
+    /// Our own `fs` base in this thread.
+    pub const PRIVATE_FS: Slot = Slot(5);
+    /// Argument of a handler: an address.
+    pub const ADDRESS: Slot = Slot(6);
+    /// Argument of a handler: a number (site, hook).
+    pub const NUMBER: Slot = Slot(7);
+    /// rax at a return site.
+    pub const RESULT: Slot = Slot(8);
+    /// The stack pointer at which the innermost hooked call will have returned; all ones if none.
+    pub const PENDING: Slot = Slot(9);
+    /// Not zero inside an opaque hooked function.
+    pub const OPAQUE: Slot = Slot(10);
+    /// Address of the thread's block counters.
+    pub const COUNTERS: Slot = Slot(11);
+    /// A block that must be built anew; zero if none.
+    pub const REBUILD: Slot = Slot(12);
+    /// How many.
+    pub const COUNT: u32 = 13;
+}
+
+/// The application's registers as a handler sees them.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    vectors: [u128; 16],
+    app_fs_holder: u64,
+    /// The stack pointer before the call sequence.
+    pub rsp: u64,
+    pub rbx: u64,
+    pub rbp: u64,
+    pub rax: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub r8: u64,
+    pub r9: u64,
+    pub r10: u64,
+    pub r11: u64,
+    pub flags: u64,
+}
+
+impl Frame {
+    /// The integer arguments of a call, at its entry.
+    pub fn arguments(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
+    }
+
+    /// The direction flag: string instructions run downwards.
+    pub fn backwards(&self) -> bool {
+        self.flags & (1 << 10) != 0
+    }
+
+    /// The zero flag.
+    pub fn zero(&self) -> bool {
+        self.flags & (1 << 6) != 0
+    }
+}
+
+/// What inserted code calls.
+pub type Handler = extern "C" fn(&mut Frame, &mut ThreadState);
+
+const PLACEHOLDER: u32 = 0x5A5A_0000;
+/// How many entries the template has; each is [`ENTRY_SIZE`] bytes.
+pub const ENTRIES: usize = 8;
+const ENTRY_SIZE: usize = 32;
+
+core::arch::global_asm!(
+    r#"
+.macro raddle_entry number
+ .p2align 5
+ mov qword ptr gs:[0x5A5A0008], rax
+ mov eax, \number
+ jmp 9f
+.endm
+ .p2align 6
+.globl raddle_lean_begin
+.hidden raddle_lean_begin
+.globl raddle_lean_end
+.hidden raddle_lean_end
+raddle_lean_begin:
+ raddle_entry 0
+ raddle_entry 1
+ raddle_entry 2
+ raddle_entry 3
+ raddle_entry 4
+ raddle_entry 5
+ raddle_entry 6
+ raddle_entry 7
+ .p2align 5
+9:
+ mov qword ptr gs:[0x5A5A0010], rsp
+ mov rsp, qword ptr gs:[0x5A5A0018]
+ pushfq
+ cld
+ push r11
+ push r10
+ push r9
+ push r8
+ push rdi
+ push rsi
+ push rdx
+ push rcx
+ push qword ptr gs:[0x5A5A0008]
+ push rbp
+ push rbx
+ mov rcx, qword ptr gs:[0x5A5A0010]
+ lea rcx, [rcx + 136]
+ push rcx
+ push r12
+ sub rsp, 256
+ movaps [rsp], xmm0
+ movaps [rsp + 16], xmm1
+ movaps [rsp + 32], xmm2
+ movaps [rsp + 48], xmm3
+ movaps [rsp + 64], xmm4
+ movaps [rsp + 80], xmm5
+ movaps [rsp + 96], xmm6
+ movaps [rsp + 112], xmm7
+ movaps [rsp + 128], xmm8
+ movaps [rsp + 144], xmm9
+ movaps [rsp + 160], xmm10
+ movaps [rsp + 176], xmm11
+ movaps [rsp + 192], xmm12
+ movaps [rsp + 208], xmm13
+ movaps [rsp + 224], xmm14
+ movaps [rsp + 240], xmm15
+ rdfsbase r12
+ mov rdx, qword ptr gs:[0x5A5A0028]
+ wrfsbase rdx
+ mov rdi, rsp
+ mov rsi, qword ptr gs:[0x5A5A0000]
+ mov rdx, qword ptr gs:[0x5A5A0020]
+ call qword ptr [rdx + rax * 8]
+ wrfsbase r12
+ movaps xmm0, [rsp]
+ movaps xmm1, [rsp + 16]
+ movaps xmm2, [rsp + 32]
+ movaps xmm3, [rsp + 48]
+ movaps xmm4, [rsp + 64]
+ movaps xmm5, [rsp + 80]
+ movaps xmm6, [rsp + 96]
+ movaps xmm7, [rsp + 112]
+ movaps xmm8, [rsp + 128]
+ movaps xmm9, [rsp + 144]
+ movaps xmm10, [rsp + 160]
+ movaps xmm11, [rsp + 176]
+ movaps xmm12, [rsp + 192]
+ movaps xmm13, [rsp + 208]
+ movaps xmm14, [rsp + 224]
+ movaps xmm15, [rsp + 240]
+ add rsp, 256
+ pop r12
+ lea rsp, [rsp + 8]
+ pop rbx
+ pop rbp
+ pop rax
+ pop rcx
+ pop rdx
+ pop rsi
+ pop rdi
+ pop r8
+ pop r9
+ pop r10
+ pop r11
+ popfq
+ mov rsp, qword ptr gs:[0x5A5A0010]
+ ret
+raddle_lean_end:
+"#
+);
+
+unsafe extern "C" {
+    static raddle_lean_begin: u8;
+    static raddle_lean_end: u8;
+}
+
+/// The installed entries, by handler number.
+#[derive(Debug, Clone, Copy)]
+pub struct Trampoline {
+    code: CodeAddress,
+}
+
+impl Trampoline {
+    /// The entry that calls the handler with this number.
+    pub fn entry(&self, number: usize) -> CodeAddress {
+        assert!(number < ENTRIES);
+        self.code.offset(number * ENTRY_SIZE)
+    }
+}
+
+/// Makes the template work for these slots and places it where the code cache can call it.
+pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
+    if !slots.uses_gs() {
+        return Err("the engine does not keep its thread block in gs");
+    }
+    if !can_set_fs() {
+        return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
+    }
+    let template = template();
+    let mut code = template.to_vec();
+    let mut patched = 0;
+    for at in 0..template.len().saturating_sub(3) {
+        let word = u32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]]);
+        if word & 0xFFFF_0000 == PLACEHOLDER && word & 0xFFFF < 8 * slot::COUNT {
+            let offset = slots.offset_of(Slot((word & 0xFFFF) / 8));
+            code[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+            patched += 1;
+        }
+    }
+    // One store per entry, and eight accesses in the common part: anything else means that the
+    // assembler chose another encoding.
+    if patched != ENTRIES + 8 {
+        return Err("the trampoline's template was not assembled as expected");
+    }
+    let code = process::install_code(&code).ok_or("no memory for the trampoline")?;
+    Ok(Trampoline { code })
+}
+
+fn template() -> &'static [u8] {
+    // SAFETY: both labels delimit one stretch of our own text.
+    unsafe {
+        let begin = &raw const raddle_lean_begin;
+        let end = &raw const raddle_lean_end;
+        std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
+    }
+}
+
+/// Does the kernel allow `wrfsbase`?
+fn can_set_fs() -> bool {
+    const HWCAP2_FSGSBASE: u64 = 2;
+    environment::auxiliary(libc::AT_HWCAP2).is_some_and(|bits| bits & HWCAP2_FSGSBASE != 0)
+}
+
+/// The current `fs` base: inside an engine callback, our own.
+pub fn current_fs() -> u64 {
+    let base: u64;
+    // SAFETY: reads a register; `install` has checked that the instruction is allowed.
+    unsafe { core::arch::asm!("rdfsbase {}", out(reg) base, options(nomem, nostack)) };
+    base
+}
