@@ -1,0 +1,143 @@
+//! Module facts: what the probe must know of a module, from its symbols and debug information.
+//!
+//! Each part of the table has its own file: function entries are found here by name, behind
+//! indirect functions by [`crate::ifunc`], inlined instances by [`crate::inlined`], atomic accesses
+//! by [`crate::atomics`].
+
+use crate::atomics;
+use crate::binary::Binary;
+use crate::debug_files::DebugSources;
+use crate::demangle;
+use crate::error::SymbolError;
+use crate::ifunc::Resolvers;
+use crate::inlined;
+use crate::instances::{self, Name};
+use crate::matching::{Glob, Matcher};
+use crate::symtab::SymbolKind;
+use raddle_model::Hook;
+use raddle_wire::facts::ModuleFacts;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What to look for.
+#[derive(Debug, Clone, Copy)]
+pub struct FactsRequest<'a> {
+    /// The hook table; facts refer to it by index.
+    pub hooks: &'a [Hook],
+    /// File names or SONAMEs of modules that do the work of hooked functions (`*` stands for
+    /// anything): they are guarded whatever they define.
+    pub runtime: &'a [String],
+}
+
+/// The facts of the module in this file.
+pub fn module_facts(path: &Path, request: &FactsRequest) -> Result<ModuleFacts, SymbolError> {
+    module_facts_from(path, request, &DebugSources::default())
+}
+
+/// The same, with debug information from these sources.
+pub fn module_facts_from(
+    path: &Path,
+    request: &FactsRequest,
+    sources: &DebugSources,
+) -> Result<ModuleFacts, SymbolError> {
+    let binary = Binary::open(path, sources)?;
+    let entries = entries(&binary, request.hooks);
+    let opaque = |hook: &u32| request.hooks.get(*hook as usize).is_some_and(|hook| hook.opaque);
+    let mut facts = ModuleFacts {
+        guarded: entries.values().any(opaque)
+            || is_runtime(path, binary.image.layout.soname.as_deref(), request.runtime),
+        has_symbols: binary.has_symbols,
+        hooks: entries.into_iter().map(|(at, hook)| (binary.offset(at), hook)).collect(),
+        ..ModuleFacts::default()
+    };
+    add_from_debug_information(&mut facts, &binary, request.hooks);
+    Ok(facts)
+}
+
+/// Is this module listed as doing the work of hooked functions?
+pub(crate) fn is_runtime(path: &Path, soname: Option<&str>, runtime: &[String]) -> bool {
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    let names = [file_name, soname];
+    let listed = |name: &&str| runtime.iter().any(|pattern| Glob::new(pattern).matches(name));
+    names.iter().flatten().any(listed)
+}
+
+/// Addresses at which hooked functions begin. An address has one hook, the latest that matches:
+/// aliases are one function, and later hook files override earlier ones.
+fn entries(binary: &Binary, hooks: &[Hook]) -> BTreeMap<u64, u32> {
+    let matcher = Matcher::functions(hooks);
+    let mut found = BTreeMap::new();
+    if matcher.is_empty() {
+        return found;
+    }
+    let layout = &binary.image.layout;
+    let of_kind = |kind| binary.symbols.iter().filter(move |s| s.kind == kind);
+    let resolvers: BTreeSet<u64> = of_kind(SymbolKind::Resolver).map(|s| s.address).collect();
+    let functions: BTreeSet<u64> = of_kind(SymbolKind::Function).map(|s| s.address).collect();
+    let mut claim = |address: u64, hook: u32| {
+        // A resolver has the function's name and is not the function.
+        if layout.is_code(address) && !resolvers.contains(&address) {
+            let holder = found.entry(address).or_insert(hook);
+            *holder = hook.max(*holder);
+        }
+    };
+    for symbol in of_kind(SymbolKind::Function) {
+        if !demangle::is_partial(&symbol.name)
+            && let Some(hook) = matcher.symbol(&symbol.name)
+        {
+            claim(symbol.address, hook);
+        }
+    }
+    let mut behind = Resolvers::new(&binary.image, &functions);
+    for symbol in of_kind(SymbolKind::Resolver) {
+        let Some(hook) = matcher.symbol(&symbol.name) else { continue };
+        for address in behind.implementations(symbol.address) {
+            claim(address, hook);
+        }
+    }
+    found
+}
+
+/// What a function's name means for the facts.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    hook: Option<u32>,
+    atomic: bool,
+}
+
+fn add_from_debug_information(facts: &mut ModuleFacts, binary: &Binary, hooks: &[Hook]) {
+    let Some(sections) = &binary.dwarf else { return };
+    let dwarf = sections.borrow();
+    let matcher = Matcher::inlined(hooks);
+    // C has no namespaces: without a pattern for it there is nothing to find.
+    let c_matters = matcher.has_plain_names();
+    let instances = instances::find(
+        &dwarf,
+        |language| c_matters || !crate::dwarf::is_c(language),
+        |name| {
+            let (hook, atomic) = match name {
+                Name::Linker(name) => {
+                    let atomic = atomics::may_be_operation(name)
+                        && demangle::path(name).is_some_and(|path| atomics::is_operation(&path));
+                    (matcher.symbol(name), atomic)
+                }
+                Name::Path(path) => (matcher.path(path), atomics::is_operation(path)),
+            };
+            (hook.is_some() || atomic).then_some(Mark { hook, atomic })
+        },
+    );
+    let image = &binary.image;
+    facts.inlined = inlined::atomic_instructions(image, &instances, |mark| mark.hook)
+        .into_iter()
+        .map(|(address, hook)| (binary.offset(address), hook))
+        .collect();
+    let mut atomic = atomics::by_call_chain(image, &instances, |mark| mark.atomic);
+    atomic.extend(atomics::by_type(image, &dwarf));
+    facts.atomic = atomics::merge(atomic)
+        .into_iter()
+        .map(|range| {
+            let length = u32::try_from(range.end - range.start).unwrap_or(u32::MAX);
+            (binary.offset(range.start), length)
+        })
+        .collect();
+}

@@ -1,0 +1,89 @@
+//! The functions at an address: from debug information with those inlined there, or else from the
+//! symbol table.
+
+use crate::binary::Binary;
+use crate::demangle;
+use crate::dwarf::{Sections, Shared};
+use crate::plt;
+use std::path::PathBuf;
+
+/// One function at a place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The function, demangled: `Counter::bump(int)`.
+    pub function: Option<String>,
+    /// The source file, as the compiler knew it.
+    pub file: Option<PathBuf>,
+    /// The line, from one.
+    pub line: Option<u32>,
+    /// The column, from one.
+    pub column: Option<u32>,
+    /// This function's code stands inside the next frame's function.
+    pub inlined: bool,
+}
+
+/// Line and function tables of one module, filled in unit by unit as they are needed.
+pub(crate) struct Lines(addr2line::Context<Shared>);
+
+impl Lines {
+    pub fn new(sections: &Sections) -> Option<Lines> {
+        addr2line::Context::from_dwarf(sections.share()).ok().map(Lines)
+    }
+
+    fn frames(&self, address: u64) -> Vec<Frame> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+            let location = frame.location.as_ref();
+            found.push(Frame {
+                function: name.map(|name| demangle::display(&name)),
+                file: location.and_then(|l| l.file).map(PathBuf::from),
+                line: location.and_then(|l| l.line).filter(|line| *line != 0),
+                column: location.and_then(|l| l.column).filter(|column| *column != 0),
+                inlined: true,
+            });
+        }
+        if let Some(outermost) = found.last_mut() {
+            outermost.inlined = false;
+        }
+        found
+    }
+}
+
+/// The frames at an address, innermost first, at least one.
+pub(crate) fn frames(binary: &Binary, lines: Option<&Lines>, address: u64) -> Vec<Frame> {
+    let mut frames = lines.map(|lines| lines.frames(address)).unwrap_or_default();
+    if frames.is_empty() {
+        frames.push(Frame::default());
+    }
+    if let Some(outermost) = frames.last_mut() {
+        outermost.function = match outermost.function.take() {
+            Some(name) => Some(exported_name(binary, address, name)),
+            // Assembly has lines and no functions; a file without debug information has neither.
+            None => from_symbols(binary, address),
+        };
+    }
+    frames
+}
+
+/// A C library calls its function `___pthread_mutex_lock` in its source and `pthread_mutex_lock` to
+/// the world: of the names of one address the one people use.
+fn exported_name(binary: &Binary, address: u64, name: String) -> String {
+    if !name.starts_with('_') {
+        return name;
+    }
+    let symbol = binary.symbols.code_at(address, &binary.image.layout);
+    let names = symbol.map(|symbol| binary.symbols.named_at(symbol.address)).unwrap_or_default();
+    match names.first() {
+        Some(best) if names.iter().any(|symbol| *symbol.name == *name) => {
+            demangle::display(&best.name)
+        }
+        _ => name,
+    }
+}
+
+fn from_symbols(binary: &Binary, address: u64) -> Option<String> {
+    let symbol = || binary.symbols.code_at(address, &binary.image.layout);
+    plt::stub_name(binary, address).or_else(|| Some(demangle::display(&symbol()?.name)))
+}

@@ -1,0 +1,89 @@
+//! The symboliser: modules are opened when first asked about and kept.
+//!
+//! A module that cannot be read (deleted, the kernel's vdso) simply has no names.
+
+use crate::binary::Binary;
+use crate::debug_files::DebugSources;
+use crate::frames::{self, Frame, Lines};
+use crate::places;
+use crate::variables::{self, Variable, VariableIndex};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// How a symboliser works.
+#[derive(Debug, Clone, Default)]
+pub struct SymboliserOptions {
+    /// Where debug information may come from.
+    pub sources: DebugSources,
+}
+
+/// Gives places their names.
+#[derive(Default)]
+pub struct Symboliser {
+    options: SymboliserOptions,
+    modules: HashMap<PathBuf, Option<Module>>,
+}
+
+struct Module {
+    binary: Binary,
+    lines: OnceCell<Option<Lines>>,
+    variables: OnceCell<VariableIndex>,
+}
+
+impl Symboliser {
+    pub fn new(options: SymboliserOptions) -> Self {
+        Symboliser { options, modules: HashMap::new() }
+    }
+
+    /// The functions at an offset, the innermost inlined one first. There is always one frame,
+    /// though it may know nothing. For a return address ask for the byte before it, which belongs
+    /// to the call.
+    pub fn frames(&mut self, path: &Path, offset: u64) -> Vec<Frame> {
+        let Some(module) = self.module(path) else { return vec![Frame::default()] };
+        let lines = module.lines.get_or_init(|| module.binary.dwarf.as_ref().and_then(Lines::new));
+        frames::frames(&module.binary, lines.as_ref(), module.binary.address(offset))
+    }
+
+    /// The global or static variable at an offset.
+    pub fn variable(&mut self, path: &Path, offset: u64) -> Option<Variable> {
+        let module = self.module(path)?;
+        let binary = &module.binary;
+        let index = module.variables.get_or_init(|| VariableIndex::new(binary));
+        let address = binary.address(offset);
+        index.find(binary, address).or_else(|| variables::from_symbols(binary, address))
+    }
+
+    /// The code a person means by a pattern, as offsets from start to end, sorted: functions by
+    /// name (with `*`, with or without leading `path::`), inlined instances included, or a line
+    /// (`queue.c:123`).
+    pub fn function_ranges(&mut self, path: &Path, pattern: &str) -> Vec<(u64, u64)> {
+        let Some(module) = self.module(path) else { return Vec::new() };
+        let binary = &module.binary;
+        let found = places::find(binary, pattern);
+        found.iter().map(|r| (binary.offset(r.start), binary.offset(r.end))).collect()
+    }
+
+    /// The module's build-id, in hexadecimal.
+    pub fn build_id(&mut self, path: &Path) -> Option<String> {
+        self.module(path)?.binary.image.layout.build_id_text()
+    }
+
+    /// Does the module have names beyond its exports?
+    pub fn has_symbols(&mut self, path: &Path) -> bool {
+        self.module(path).is_some_and(|module| module.binary.has_symbols)
+    }
+
+    fn module(&mut self, path: &Path) -> Option<&Module> {
+        if !self.modules.contains_key(path) {
+            let opened = Binary::open(path, &self.options.sources).ok();
+            let module = opened.map(|binary| Module {
+                binary,
+                lines: OnceCell::new(),
+                variables: OnceCell::new(),
+            });
+            self.modules.insert(path.to_owned(), module);
+        }
+        self.modules.get(path)?.as_ref()
+    }
+}
