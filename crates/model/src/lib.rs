@@ -4,9 +4,12 @@
 //! Everything an analyser or a policy ever learns of a program is an [`event::Event`]; everything
 //! a hook file can say is a [`hook::Hook`].
 
+pub mod clock;
 pub mod event;
+pub mod finding;
 pub mod hook;
 pub mod ids;
+pub mod lockset;
 
 pub use event::{AccessKind, Event, EventKind, Family, LockMode};
 pub use hook::{Expr, Hook, Role, Success};

@@ -1,0 +1,94 @@
+//! The detectors a user can choose from, behind one enum.
+
+use crate::execution::Execution;
+use crate::helgrind::{HelgrindPlus, MsmLength};
+use crate::hybrid::{History, Hybrid};
+use crate::order::{ConditionRule, Orders};
+use raddle_model::Event;
+use raddle_model::finding::Finding;
+
+/// Watches an execution, event by event, in the order of [`Event::order`].
+pub trait Analyser {
+    /// One more event.
+    fn event(&mut self, event: &Event);
+
+    /// What was found so far. Findings are only added and their counts only grow; a predicted one
+    /// may become observed.
+    fn findings(&self) -> &[Finding];
+}
+
+/// Which detector (`--detector`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DetectorKind {
+    /// `hybrid`: observed and predicted races.
+    #[default]
+    Hybrid,
+    /// `hb`: observed races only.
+    HappensBefore,
+    /// `helgrind+ --states short|long`: the state machines of `seeds/000…`.
+    HelgrindPlus(MsmLength),
+}
+
+/// What the detectors have in common to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whom a waiter comes after (`--condvars`).
+    pub conditions: ConditionRule,
+    /// Atomics rule 1 of the design: memory touched by an atomic instruction is a synchronisation
+    /// variable, so plain reads of it acquire, and are no race with atomic updates.
+    pub lock_touched: bool,
+    /// What [`Hybrid`] remembers of a location.
+    pub history: History,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            conditions: ConditionRule::default(),
+            lock_touched: true,
+            history: History::default(),
+        }
+    }
+}
+
+/// A detector at work.
+#[derive(Debug)]
+pub enum Detector {
+    /// Compares pairs of accesses: `hybrid` and `hb`.
+    Pairs(Hybrid),
+    /// Keeps a state per location: `helgrind+`.
+    States(HelgrindPlus),
+}
+
+impl DetectorKind {
+    /// A new one of this kind.
+    pub fn detector(self, options: Options) -> Detector {
+        let orders = Orders::new(options.conditions, options.lock_touched);
+        let execution = Execution::new(orders, options.lock_touched);
+        match self {
+            DetectorKind::Hybrid => Detector::Pairs(Hybrid::new(execution, options.history, false)),
+            DetectorKind::HappensBefore => {
+                Detector::Pairs(Hybrid::new(execution, options.history, true))
+            }
+            DetectorKind::HelgrindPlus(length) => {
+                Detector::States(HelgrindPlus::new(execution, length))
+            }
+        }
+    }
+}
+
+impl Analyser for Detector {
+    fn event(&mut self, event: &Event) {
+        match self {
+            Detector::Pairs(hybrid) => hybrid.event(event),
+            Detector::States(helgrind) => helgrind.event(event),
+        }
+    }
+
+    fn findings(&self) -> &[Finding] {
+        match self {
+            Detector::Pairs(hybrid) => hybrid.findings(),
+            Detector::States(helgrind) => helgrind.findings(),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The execution as every detector sees it: orders, held locks, segments, and what an event does to
+//! memory. A detector asks [`Execution::begin`] what an event touches, judges it, and then lets
+//! [`Execution::finish`] take the event into account: an atomic access is judged before it
+//! synchronises, or a plain write would never race with the atomic reads that follow it.
+
+use crate::held::HeldLocks;
+use crate::order::{Order, Orders};
+use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
+use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
+use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an event does to memory.
+#[derive(Debug)]
+pub enum Memory {
+    /// Nothing.
+    Untouched,
+    /// Reads or writes it.
+    Touched(Arc<Touch>),
+    /// Gives it back, which counts as a write.
+    Freed(Arc<Touch>),
+    /// Brings it into being.
+    Fresh(Range<u64>),
+}
+
+/// An execution, as far as it has come.
+#[derive(Debug)]
+pub struct Execution {
+    orders: Orders,
+    held: HeldLocks,
+    lock_touched: bool,
+    /// The segment each thread is in, if it has accessed memory in it.
+    segments: HashMap<ThreadId, Arc<Segment>>,
+    /// Sizes of live allocations, by address.
+    allocations: BTreeMap<u64, u64>,
+}
+
+impl Execution {
+    /// Before the first event.
+    pub fn new(orders: Orders, lock_touched: bool) -> Execution {
+        Execution {
+            orders,
+            held: HeldLocks::default(),
+            lock_touched,
+            segments: HashMap::new(),
+            allocations: BTreeMap::new(),
+        }
+    }
+
+    /// What the event does to memory. To be followed by [`Execution::finish`].
+    pub fn begin(&mut self, event: &Event) -> Memory {
+        use EventKind::*;
+        self.orders.before(event);
+        match &event.kind {
+            Access { kind, address, size } => {
+                self.touched(event, Kind::Access(*kind), *address, u64::from(*size))
+            }
+            Range { kind, address, length: size } | TransactionAccess { kind, address, size } => {
+                self.touched(event, Kind::Access(*kind), *address, *size)
+            }
+            Allocate { address, size } => Memory::Fresh(span(*address, *size)),
+            Free { address, size } => {
+                let size = self.size_of(*address, *size);
+                match self.touched(event, Kind::Free, *address, size) {
+                    Memory::Touched(touch) => Memory::Freed(touch),
+                    other => other,
+                }
+            }
+            ThreadCreate { .. }
+            | ThreadStart { .. }
+            | ThreadName { .. }
+            | ThreadExit
+            | ThreadCreated { .. }
+            | ThreadJoined { .. }
+            | ThreadDetached { .. }
+            | ThreadCancelled { .. }
+            | LockCreated { .. }
+            | LockDestroyed { .. }
+            | LockRequested { .. }
+            | LockAcquired { .. }
+            | LockFailed { .. }
+            | LockReleased { .. }
+            | ConditionSignal { .. }
+            | ConditionWaitBegin { .. }
+            | ConditionWaitEnd { .. }
+            | BarrierCreated { .. }
+            | BarrierEnter { .. }
+            | BarrierLeave { .. }
+            | SemaphoreCreated { .. }
+            | SemaphorePost { .. }
+            | SemaphoreAcquired { .. }
+            | OnceBegin { .. }
+            | OnceEnd { .. }
+            | OncePassed { .. }
+            | TeamFork { .. }
+            | TeamBodyBegin { .. }
+            | TeamBodyEnd { .. }
+            | TeamJoin { .. }
+            | TaskCreate { .. }
+            | TaskBegin { .. }
+            | TaskEnd { .. }
+            | TaskWaited
+            | FunctionEnter { .. }
+            | FunctionExit { .. }
+            | TransactionStart
+            | TransactionCommit
+            | TransactionAbort
+            | FutexWait { .. }
+            | FutexWaitEnd { .. }
+            | FutexWake { .. }
+            | ModuleLoad { .. }
+            | ModuleUnload { .. }
+            | SignalDelivered { .. }
+            | Output { .. }
+            | ProcessForked { .. }
+            | ProcessExec { .. }
+            | ProcessEnd { .. } => Memory::Untouched,
+        }
+    }
+
+    /// Takes the event into account.
+    pub fn finish(&mut self, event: &Event) {
+        let change = self.held.event(event);
+        self.orders.event(event, change);
+        match &event.kind {
+            EventKind::Allocate { address, size } => {
+                self.allocations.insert(address.0, *size);
+                self.forget(span(*address, *size));
+            }
+            EventKind::Free { address, size } => {
+                let size = self.size_of(*address, *size);
+                self.allocations.remove(&address.0);
+                self.forget(span(*address, size));
+            }
+            EventKind::ThreadExit => {
+                self.segments.remove(&event.thread);
+            }
+            _ => {}
+        }
+    }
+
+    /// Is an earlier access ordered before a later one, whose thread has not moved on since?
+    pub fn ordered(&self, earlier: &Touch, later: &Touch, order: Order) -> bool {
+        self.orders.ordered(earlier.segment.stamp, later.segment.thread, order)
+    }
+
+    /// The bytes of an access in parts, within each of which [`Execution::plain_reads`] is the same.
+    pub fn parts(&self, touch: &Touch) -> Vec<Range<u64>> {
+        self.orders.parts(touch.bytes.clone())
+    }
+
+    /// When plain reads of these bytes, which belong to one part, count as atomic.
+    pub fn plain_reads(&self, bytes: Range<u64>) -> PlainReads {
+        match (self.lock_touched, self.orders.is_synchronisation(bytes)) {
+            (false, _) => PlainReads::Plain,
+            (true, false) => PlainReads::AtomicBesideUpdates,
+            (true, true) => PlainReads::Atomic,
+        }
+    }
+
+    /// Components of the clocks: grows with the threads alive at once.
+    pub fn width(&self) -> usize {
+        self.orders.width()
+    }
+
+    /// The finding that two accesses race at `bytes`; `rules` are the detector's own reasons.
+    pub fn finding(
+        &self,
+        certainty: Certainty,
+        bytes: Range<u64>,
+        earlier: &Touch,
+        later: &Touch,
+        mut rules: Vec<Rule>,
+    ) -> Finding {
+        let kinds = [earlier.kind, later.kind];
+        let synchronisation = self.plain_reads(bytes.clone()) == PlainReads::Atomic;
+        if kinds.contains(&Kind::Free) {
+            rules.push(Rule::FreeIsWrite);
+        } else if kinds.iter().any(|kind| kind.is_atomic()) {
+            rules.push(Rule::MixedAtomic);
+        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
+            rules.push(Rule::LockTouched);
+        }
+        rules.sort();
+        Finding {
+            kind: FindingKind::DataRace,
+            certainty,
+            address: Address(bytes.start),
+            accesses: vec![earlier.shown(synchronisation), later.shown(synchronisation)],
+            count: 1,
+            rules,
+        }
+    }
+
+    /// Are the kinds of these accesses to `bytes` such that they must be ordered?
+    pub fn conflict(&self, a: &Touch, b: &Touch, bytes: Range<u64>) -> bool {
+        kinds_conflict(a.kind, b.kind, self.plain_reads(bytes))
+    }
+
+    fn touched(&mut self, event: &Event, kind: Kind, at: Address, size: u64) -> Memory {
+        if size == 0 {
+            return Memory::Untouched;
+        }
+        let segment = self.segment(event.thread);
+        let bytes = span(at, size);
+        let touch = Touch { bytes, kind, segment, place: event.place, stack: event.stack };
+        Memory::Touched(Arc::new(touch))
+    }
+
+    fn segment(&mut self, thread: ThreadId) -> Arc<Segment> {
+        let (stamp, tenure) = self.orders.stamp(thread);
+        let locks = self.held.of(thread);
+        if let Some(segment) = self.segments.get(&thread)
+            && segment.stamp == stamp
+            && Arc::ptr_eq(&segment.locks, locks)
+        {
+            return Arc::clone(segment);
+        }
+        let segment = Arc::new(Segment { thread, stamp, locks: Arc::clone(locks), tenure });
+        self.segments.insert(thread, Arc::clone(&segment));
+        segment
+    }
+
+    /// The size of a block given back: as told, or as allocated; zero when neither is known.
+    fn size_of(&self, address: Address, told: u64) -> u64 {
+        if told != 0 { told } else { self.allocations.get(&address.0).copied().unwrap_or(0) }
+    }
+
+    fn forget(&mut self, bytes: Range<u64>) {
+        self.held.forget(bytes.clone());
+        self.orders.forget(bytes);
+    }
+}
+
+fn span(address: Address, size: u64) -> Range<u64> {
+    address.0..address.0.saturating_add(size)
+}

@@ -1,0 +1,305 @@
+//! Which locks each thread holds (`seeds/000…` 4.1.1), counted, with the side and where taken.
+//!
+//! A lock taken again by its holder is only counted: what matters to an analyser is the first taking
+//! of a side and its last release, and that is what [`HeldLocks::event`] answers. A condition wait
+//! gives the lock up, whatever its count, and takes it back as it was. A transaction counts as a
+//! lock that all transactions share out of sight ([`LockSet::TRANSACTION`]).
+//!
+//! Programs, and what we see of them, are not always tidy:
+//! - A lock released by a thread that does not hold it leaves the hands of whoever does.
+//! - A lock taken by a thread that could not have it while another holds it has left the other's
+//!   hands unseen. Lock sets that are too large hide races, so the last taking counts.
+//! - A lock that is destroyed, created anew, or whose memory comes or goes, is in nobody's hands.
+
+use raddle_model::lockset::{HeldLock, LockSet};
+use raddle_model::{Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an event did to the locks held, where it matters beyond counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockChange {
+    /// A side of a lock was taken.
+    Acquired {
+        /// Which.
+        lock: Address,
+        /// Which side.
+        mode: LockMode,
+        /// The thread held no other.
+        first: bool,
+    },
+    /// A side of a lock is released.
+    Released {
+        /// Which.
+        lock: Address,
+        /// Which side.
+        mode: LockMode,
+        /// The thread holds no other.
+        last: bool,
+    },
+}
+
+/// One lock in one thread's hands.
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    lock: Address,
+    /// How often each side was taken.
+    exclusive: u32,
+    shared: u32,
+    place: Place,
+    stack: StackId,
+}
+
+#[derive(Debug, Default)]
+struct Hands {
+    holds: Vec<Hold>,
+    /// The same as a set; remade at each change.
+    set: Arc<LockSet>,
+    /// What a condition wait gave up.
+    given_up: Option<Hold>,
+}
+
+/// The locks of all threads.
+#[derive(Debug, Default)]
+pub struct HeldLocks {
+    threads: HashMap<ThreadId, Hands>,
+    /// Who holds a lock.
+    holders: BTreeMap<Address, Vec<ThreadId>>,
+    none: Arc<LockSet>,
+}
+
+impl HeldLocks {
+    /// The locks a thread holds. The same allocation is answered until they change.
+    pub fn of(&self, thread: ThreadId) -> &Arc<LockSet> {
+        self.threads.get(&thread).map_or(&self.none, |hands| &hands.set)
+    }
+
+    /// Follows one event.
+    pub fn event(&mut self, event: &Event) -> Option<LockChange> {
+        use EventKind::*;
+        let thread = event.thread;
+        match &event.kind {
+            LockAcquired { lock, mode } => self.acquire(event, *lock, *mode),
+            LockReleased { lock, mode } => self.release(thread, *lock, *mode),
+            LockCreated { lock } | LockDestroyed { lock } => {
+                self.drop_lock(*lock);
+                None
+            }
+            ConditionWaitBegin { lock, .. } => self.give_up(thread, *lock),
+            ConditionWaitEnd { lock, .. } => self.take_back(event, *lock),
+            TransactionStart => self.acquire(event, LockSet::TRANSACTION, LockMode::Exclusive),
+            TransactionCommit => {
+                self.release(thread, LockSet::TRANSACTION, Some(LockMode::Exclusive))
+            }
+            TransactionAbort => {
+                // Given up as a whole, and with no effect: orders nothing.
+                self.take_away(thread, LockSet::TRANSACTION);
+                None
+            }
+            ThreadExit => {
+                let locks: Vec<Address> = self.of(thread).iter().map(|held| held.lock).collect();
+                for lock in locks {
+                    self.take_away(thread, lock);
+                }
+                self.threads.remove(&thread);
+                None
+            }
+            LockRequested { .. } | LockFailed { .. } => None,
+            ThreadCreate { .. }
+            | ThreadStart { .. }
+            | ThreadName { .. }
+            | ThreadCreated { .. }
+            | ThreadJoined { .. }
+            | ThreadDetached { .. }
+            | ThreadCancelled { .. }
+            | Access { .. }
+            | Range { .. }
+            | Allocate { .. }
+            | Free { .. }
+            | ConditionSignal { .. }
+            | BarrierCreated { .. }
+            | BarrierEnter { .. }
+            | BarrierLeave { .. }
+            | SemaphoreCreated { .. }
+            | SemaphorePost { .. }
+            | SemaphoreAcquired { .. }
+            | OnceBegin { .. }
+            | OnceEnd { .. }
+            | OncePassed { .. }
+            | TeamFork { .. }
+            | TeamBodyBegin { .. }
+            | TeamBodyEnd { .. }
+            | TeamJoin { .. }
+            | TaskCreate { .. }
+            | TaskBegin { .. }
+            | TaskEnd { .. }
+            | TaskWaited
+            | FunctionEnter { .. }
+            | FunctionExit { .. }
+            | TransactionAccess { .. }
+            | FutexWait { .. }
+            | FutexWaitEnd { .. }
+            | FutexWake { .. }
+            | ModuleLoad { .. }
+            | ModuleUnload { .. }
+            | SignalDelivered { .. }
+            | Output { .. }
+            | ProcessForked { .. }
+            | ProcessExec { .. }
+            | ProcessEnd { .. } => None,
+        }
+    }
+
+    /// Memory comes or goes: locks that lay there are no more.
+    pub fn forget(&mut self, bytes: Range<u64>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let gone = Address(bytes.start)..Address(bytes.end);
+        let locks: Vec<Address> = self.holders.range(gone).map(|(lock, _)| *lock).collect();
+        for lock in locks {
+            self.drop_lock(lock);
+        }
+    }
+
+    fn acquire(&mut self, event: &Event, lock: Address, mode: LockMode) -> Option<LockChange> {
+        let thread = event.thread;
+        self.evict(thread, lock, mode);
+        let mut hold = self.take_away(thread, lock).unwrap_or(Hold {
+            lock,
+            exclusive: 0,
+            shared: 0,
+            place: event.place,
+            stack: event.stack,
+        });
+        let count = match mode {
+            LockMode::Exclusive => &mut hold.exclusive,
+            LockMode::Shared => &mut hold.shared,
+        };
+        *count += 1;
+        let new = *count == 1;
+        let first = self.of(thread).is_empty();
+        self.give(thread, hold);
+        new.then_some(LockChange::Acquired { lock, mode, first })
+    }
+
+    fn release(
+        &mut self,
+        thread: ThreadId,
+        lock: Address,
+        mode: Option<LockMode>,
+    ) -> Option<LockChange> {
+        let holder = self.holder(thread, lock);
+        let Some(mut hold) = holder.and_then(|holder| self.take_away(holder, lock)) else {
+            // Taken before we watched, or unseen: its release orders all the same.
+            let last = self.of(thread).is_empty();
+            return Some(LockChange::Released {
+                lock,
+                mode: mode.unwrap_or(LockMode::Exclusive),
+                last,
+            });
+        };
+        // A call that serves both sides gives up the write side first, as it was taken last.
+        let mode = match mode {
+            Some(LockMode::Shared) if hold.shared > 0 => LockMode::Shared,
+            _ if hold.exclusive > 0 => LockMode::Exclusive,
+            _ => LockMode::Shared,
+        };
+        let count = match mode {
+            LockMode::Exclusive => &mut hold.exclusive,
+            LockMode::Shared => &mut hold.shared,
+        };
+        *count -= 1;
+        let gone = *count == 0;
+        if let (Some(holder), true) = (holder, hold.exclusive + hold.shared > 0) {
+            self.give(holder, hold);
+        }
+        let last = self.of(thread).is_empty();
+        gone.then_some(LockChange::Released { lock, mode, last })
+    }
+
+    fn give_up(&mut self, thread: ThreadId, lock: Address) -> Option<LockChange> {
+        let hold = self.take_away(thread, lock);
+        let hands = self.threads.entry(thread).or_default();
+        hands.given_up = hold;
+        let mode = mode_of(&hold?);
+        Some(LockChange::Released { lock, mode, last: self.of(thread).is_empty() })
+    }
+
+    fn take_back(&mut self, event: &Event, lock: Address) -> Option<LockChange> {
+        let thread = event.thread;
+        let hands = self.threads.entry(thread).or_default();
+        let Some(hold) = hands.given_up.take().filter(|hold| hold.lock == lock) else {
+            return self.acquire(event, lock, LockMode::Exclusive);
+        };
+        let mode = mode_of(&hold);
+        self.evict(thread, lock, mode);
+        let first = self.of(thread).is_empty();
+        self.give(thread, hold);
+        Some(LockChange::Acquired { lock, mode, first })
+    }
+
+    /// Others who cannot hold `lock` beside `thread` have lost it unseen.
+    fn evict(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
+        if lock == LockSet::TRANSACTION {
+            return;
+        }
+        let others = self.holders.get(&lock).cloned().unwrap_or_default();
+        for other in others.into_iter().filter(|other| *other != thread) {
+            let theirs = self.of(other).mode(lock);
+            if mode == LockMode::Exclusive || theirs == Some(LockMode::Exclusive) {
+                self.take_away(other, lock);
+            }
+        }
+    }
+
+    /// Who gives up `lock` when `thread` releases it: the thread itself, else any holder.
+    fn holder(&self, thread: ThreadId, lock: Address) -> Option<ThreadId> {
+        let holders = self.holders.get(&lock)?;
+        holders.iter().find(|h| **h == thread).or(holders.first()).copied()
+    }
+
+    fn drop_lock(&mut self, lock: Address) {
+        for thread in self.holders.get(&lock).cloned().unwrap_or_default() {
+            self.take_away(thread, lock);
+        }
+    }
+
+    fn give(&mut self, thread: ThreadId, hold: Hold) {
+        let hands = self.threads.entry(thread).or_default();
+        hands.holds.push(hold);
+        hands.remake();
+        self.holders.entry(hold.lock).or_default().push(thread);
+    }
+
+    fn take_away(&mut self, thread: ThreadId, lock: Address) -> Option<Hold> {
+        let hands = self.threads.get_mut(&thread)?;
+        let at = hands.holds.iter().position(|hold| hold.lock == lock)?;
+        let hold = hands.holds.remove(at);
+        hands.remake();
+        if let Some(holders) = self.holders.get_mut(&lock) {
+            holders.retain(|holder| *holder != thread);
+            if holders.is_empty() {
+                self.holders.remove(&lock);
+            }
+        }
+        Some(hold)
+    }
+}
+
+impl Hands {
+    fn remake(&mut self) {
+        let held = |hold: &Hold| HeldLock {
+            lock: hold.lock,
+            mode: mode_of(hold),
+            place: hold.place,
+            stack: hold.stack,
+        };
+        self.set = Arc::new(self.holds.iter().map(held).collect());
+    }
+}
+
+fn mode_of(hold: &Hold) -> LockMode {
+    if hold.exclusive > 0 { LockMode::Exclusive } else { LockMode::Shared }
+}

@@ -1,0 +1,189 @@
+//! The default detector, `hybrid`: pairs of accesses, compared (`seeds/003…` 2.2, phase 1).
+//!
+//! Each byte remembers accesses to it. A new access is compared with each: the two race if
+//! - their kinds conflict (at least one writes, and not both are atomic),
+//! - nothing but locks orders them (they are concurrent in the *weak* order), and
+//! - they hold no common lock: none that both hold and at least one exclusively.
+//!
+//! If they are concurrent in the *full* order too, nothing ordered them in this very execution: the
+//! race is *observed*. If not, only the order in which locks happened to be taken kept them apart:
+//! it is *predicted*. The detector `hb` is the same with predicted ones left out.
+//!
+//! What a byte remembers is bounded ([`History`]). An earlier access e need not be remembered beside
+//! a later n that *stands for* it: if e is ordered before n in the weak order, n's locks exclude
+//! nothing that e's do not, and whatever conflicts with e's kind conflicts with n's. For a later
+//! access m that races with e then races with n: m is not ordered after n, or it would be after e;
+//! it shares no lock with n; and the kinds conflict. If m and e race in the full order, so do m
+//! and n. So no access goes unreported by this; what can be lost is the pair of places (e, m) beside
+//! (n, m). Likewise n is not remembered if an access of the same tick already stands for it.
+//!
+//! What is left are accesses that are concurrent, or differ in locks. Of more than the limit, the
+//! oldest goes: the longer ago, the more likely something has ordered it before all that will
+//! follow. That can miss a race.
+
+use crate::detector::Analyser;
+use crate::execution::{Execution, Memory};
+use crate::findings::Findings;
+use crate::order::Order;
+use crate::shadow::Shadow;
+use crate::touch::{Touch, kind_within};
+use raddle_model::Event;
+use raddle_model::finding::{Certainty, Finding, Rule};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is remembered of a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// Every access of distinct tick, locks, kind and place: every racing pair of places is found,
+    /// in memory that grows with the execution.
+    Everything,
+    /// Accesses that no other stands for, and at most so many of them.
+    Representatives {
+        /// At most.
+        limit: usize,
+    },
+}
+
+impl Default for History {
+    /// Eight: four threads that read and write under two different locks. Not measured yet.
+    fn default() -> History {
+        History::Representatives { limit: 8 }
+    }
+}
+
+/// The accesses a byte remembers, oldest first.
+#[derive(Debug, Clone, Default)]
+struct Remembered(Vec<Arc<Touch>>);
+
+impl PartialEq for Remembered {
+    fn eq(&self, other: &Remembered) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+}
+
+/// The detectors `hybrid` and `hb`.
+#[derive(Debug)]
+pub struct Hybrid {
+    execution: Execution,
+    history: History,
+    observed_only: bool,
+    shadow: Shadow<Remembered>,
+    findings: Findings,
+}
+
+impl Hybrid {
+    /// Before the first event.
+    pub fn new(execution: Execution, history: History, observed_only: bool) -> Hybrid {
+        Hybrid {
+            execution,
+            history,
+            observed_only,
+            shadow: Shadow::default(),
+            findings: Findings::default(),
+        }
+    }
+
+    /// How much is remembered: components of the clocks, and stretches of memory.
+    pub fn size(&self) -> (usize, usize) {
+        (self.execution.width(), self.shadow.len())
+    }
+
+    fn touch(&mut self, touch: &Arc<Touch>, freed: bool) {
+        let mut found = Vec::new();
+        let (execution, history) = (&self.execution, self.history);
+        let observed_only = self.observed_only;
+        for part in execution.parts(touch) {
+            self.shadow.update(part, |bytes, remembered| {
+                for earlier in &remembered.0 {
+                    let race = race(execution, earlier, touch, bytes.clone());
+                    found.extend(
+                        race.filter(|r| !observed_only || r.certainty == Certainty::Observed),
+                    );
+                }
+                if freed {
+                    // What was known of the memory ends here, but for this.
+                    remembered.0.clear();
+                }
+                remember(execution, history, &mut remembered.0, touch, bytes);
+            });
+        }
+        self.findings.add(found);
+    }
+}
+
+impl Analyser for Hybrid {
+    fn event(&mut self, event: &Event) {
+        match self.execution.begin(event) {
+            Memory::Untouched => {}
+            Memory::Touched(touch) => self.touch(&touch, false),
+            Memory::Freed(touch) => self.touch(&touch, true),
+            Memory::Fresh(bytes) => self.shadow.clear(bytes),
+        }
+        self.execution.finish(event);
+    }
+
+    fn findings(&self) -> &[Finding] {
+        self.findings.all()
+    }
+}
+
+/// The race between two accesses, if it is one.
+fn race(e: &Execution, earlier: &Touch, later: &Touch, bytes: Range<u64>) -> Option<Finding> {
+    let (before, now) = (&earlier.segment.locks, &later.segment.locks);
+    if !e.conflict(earlier, later, bytes.clone())
+        || e.ordered(earlier, later, Order::Weak)
+        || before.excludes(now)
+    {
+        return None;
+    }
+    let mut rules = vec![match before.shares_only(now) {
+        true => Rule::SharedSidesOnly,
+        false => Rule::NoCommonLock,
+    }];
+    let certainty = match e.ordered(earlier, later, Order::Full) {
+        true => {
+            rules.push(Rule::LockOrderIgnored);
+            Certainty::Predicted
+        }
+        false => Certainty::Observed,
+    };
+    Some(e.finding(certainty, bytes, earlier, later, rules))
+}
+
+fn remember(
+    e: &Execution,
+    history: History,
+    touches: &mut Vec<Arc<Touch>>,
+    new: &Arc<Touch>,
+    bytes: Range<u64>,
+) {
+    let now = &new.segment;
+    match history {
+        History::Everything => {
+            let known = touches.iter().any(|t| {
+                t.segment.stamp == now.stamp
+                    && t.segment.locks == now.locks
+                    && (t.kind, t.place) == (new.kind, new.place)
+            });
+            if !known {
+                touches.push(Arc::clone(new));
+            }
+        }
+        History::Representatives { limit } => {
+            let reads = e.plain_reads(bytes);
+            let stands_for = |stronger: &Touch, weaker: &Touch| {
+                kind_within(weaker.kind, stronger.kind, reads)
+                    && stronger.segment.locks.within(&weaker.segment.locks)
+            };
+            if touches.iter().any(|t| t.segment.stamp == now.stamp && stands_for(t, new)) {
+                return;
+            }
+            touches.retain(|t| !(e.ordered(t, new, Order::Weak) && stands_for(new, t)));
+            touches.push(Arc::clone(new));
+            if touches.len() > limit {
+                touches.remove(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Condition variables: a wait that ended comes after the signal.
+//!
+//! Which signal woke a waiter cannot be seen, and one condition variable often serves several
+//! conditions, so two rules exist ([`ConditionRule`]):
+//! - *all signallers*: the waiter comes after everybody who has signalled that variable so far (the
+//!   "fake segment" of `seeds/000…` 5.2, Figure 5c). It invents no race and loses some: of two
+//!   pairs that share the variable, each waiter seems ordered after both signallers.
+//! - *write/read* (5.3, Figures 5d and 6): the waiter comes after those signallers who, before they
+//!   signalled, wrote what the waiter read in its critical section before it waited, that is, what
+//!   its loop tests. If there are none, all signallers again.
+//!
+//! Where the second differs from Figure 6:
+//! - The relation is kept per condition variable: having written the variable and signalled another
+//!   one says nothing.
+//! - It accumulates: after a counter or a queue has passed through several signallers' hands, the
+//!   waiter takes what all of them put there, not only the last.
+//! - A signal may follow the unlocking, so what a critical section wrote is kept until the next.
+//! - A signaller of whom no write is known is always among those the waiter comes after.
+//! - Without a relation the wake-up is undecided until it shows: if the thread goes back to wait,
+//!   it was spurious and orders nothing; if it touches anything it had not touched before the wait,
+//!   it has left the loop, and comes after all signallers.
+//!
+//! Not here yet: *lost signals* (5.1, 6.3). When the condition already held, no wait happens and no
+//! event tells; that needs the loop around the wait to be recognised in the machine code, and an
+//! event when it is left.
+
+use super::thread::Threads;
+use super::{Clocks, forget_in};
+use crate::held::LockChange;
+use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+
+/// Bytes remembered of one critical section. The test of a loop and what makes it true are short; a
+/// section that touches more is not told apart by them, and all signallers stand in.
+const SECTION_BYTES: usize = 4096;
+
+/// Whom a waiter comes after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConditionRule {
+    /// Everybody who signalled.
+    #[default]
+    AllSignallers,
+    /// Those who signalled and wrote what the waiter's condition reads.
+    WriteRead,
+}
+
+#[derive(Debug, Default)]
+struct Condition {
+    signals: u64,
+    /// All signallers.
+    all: Clocks,
+    /// Those of whom no write is known.
+    unrelated: Clocks,
+    /// Those who wrote a byte, by byte.
+    wrote: HashMap<u64, Clocks>,
+}
+
+/// What a thread did in its critical section, or in the last one.
+#[derive(Debug, Default)]
+struct Section {
+    open: bool,
+    reads: HashSet<u64>,
+    writes: HashSet<u64>,
+    /// More than is remembered.
+    overflown: bool,
+}
+
+/// All condition variables.
+#[derive(Debug)]
+pub(super) struct Conditions {
+    rule: ConditionRule,
+    conditions: BTreeMap<Address, Condition>,
+    /// How many signals a waiting thread's condition had when the wait began.
+    waiting: HashMap<ThreadId, (Address, u64)>,
+    sections: HashMap<ThreadId, Section>,
+    /// Woken from which condition, and by whom is not yet clear.
+    undecided: HashMap<ThreadId, Address>,
+}
+
+impl Conditions {
+    pub(super) fn new(rule: ConditionRule) -> Conditions {
+        Conditions {
+            rule,
+            conditions: BTreeMap::new(),
+            waiting: HashMap::new(),
+            sections: HashMap::new(),
+            undecided: HashMap::new(),
+        }
+    }
+
+    pub(super) fn forget(&mut self, bytes: &Range<u64>) {
+        forget_in(&mut self.conditions, bytes);
+    }
+
+    pub(super) fn signal(&mut self, threads: &mut Threads, thread: ThreadId, condition: Address) {
+        let now = threads.publish(thread);
+        let condition = self.conditions.entry(condition).or_default();
+        condition.signals += 1;
+        condition.all.join(&now);
+        if self.rule == ConditionRule::AllSignallers {
+            return;
+        }
+        match self.sections.get(&thread) {
+            Some(section) if !section.overflown && !section.writes.is_empty() => {
+                for byte in &section.writes {
+                    condition.wrote.entry(*byte).or_default().join(&now);
+                }
+            }
+            _ => condition.unrelated.join(&now),
+        }
+    }
+
+    pub(super) fn wait_begin(&mut self, thread: ThreadId, condition: Address) {
+        let signals = self.conditions.get(&condition).map_or(0, |c| c.signals);
+        self.waiting.insert(thread, (condition, signals));
+    }
+
+    /// `woken` is false for a time-out; if there was a signal meanwhile, it may have been both.
+    pub(super) fn wait_end(
+        &mut self,
+        threads: &mut Threads,
+        thread: ThreadId,
+        condition: Address,
+        woken: bool,
+    ) {
+        let began = self.waiting.remove(&thread);
+        let Some(state) = self.conditions.get(&condition) else { return };
+        let signalled = began.is_some_and(|(at, n)| at == condition && n != state.signals);
+        if !woken && !signalled {
+            return;
+        }
+        let section = self.sections.get(&thread).filter(|s| !s.overflown);
+        let Some(section) = section.filter(|_| self.rule == ConditionRule::WriteRead) else {
+            threads.acquire(thread, Some(&state.all));
+            return;
+        };
+        let mut related = false;
+        for clocks in section.reads.iter().filter_map(|byte| state.wrote.get(byte)) {
+            threads.acquire(thread, Some(clocks));
+            related = true;
+        }
+        if related {
+            threads.acquire(thread, Some(&state.unrelated));
+        } else {
+            self.undecided.insert(thread, condition);
+        }
+    }
+
+    /// Decides an undecided wake-up, if `event` shows that the thread has left the loop.
+    pub(super) fn before(&mut self, threads: &mut Threads, event: &Event) {
+        let Some(&woken_from) = self.undecided.get(&event.thread) else { return };
+        let again = match &event.kind {
+            EventKind::Access { address, size, .. } => {
+                let section = self.sections.get(&event.thread);
+                section.is_some_and(|s| {
+                    bytes_of(*address, *size).all(|b| s.reads.contains(&b) || s.writes.contains(&b))
+                })
+            }
+            EventKind::ConditionWaitBegin { condition, .. } if *condition == woken_from => {
+                self.undecided.remove(&event.thread);
+                true
+            }
+            _ => false,
+        };
+        if !again {
+            self.undecided.remove(&event.thread);
+            threads.acquire(event.thread, self.conditions.get(&woken_from).map(|c| &c.all));
+        }
+    }
+
+    /// Records what critical sections read and write.
+    pub(super) fn after(&mut self, event: &Event, change: Option<LockChange>) {
+        if self.rule == ConditionRule::AllSignallers {
+            return;
+        }
+        match &event.kind {
+            EventKind::Access { kind, address, size } => {
+                if let Some(section) = self.sections.get_mut(&event.thread).filter(|s| s.open) {
+                    section.record(*kind, bytes_of(*address, *size));
+                }
+            }
+            EventKind::ThreadExit => {
+                self.sections.remove(&event.thread);
+                self.undecided.remove(&event.thread);
+                self.waiting.remove(&event.thread);
+            }
+            // A wait in the midst of a section does not end it.
+            EventKind::ConditionWaitBegin { .. } | EventKind::ConditionWaitEnd { .. } => {}
+            _ => match change {
+                Some(LockChange::Acquired { first: true, .. }) => {
+                    self.sections
+                        .insert(event.thread, Section { open: true, ..Section::default() });
+                }
+                Some(LockChange::Released { last: true, .. }) => {
+                    if let Some(section) = self.sections.get_mut(&event.thread) {
+                        section.open = false;
+                    }
+                }
+                _ => {}
+            },
+        }
+    }
+}
+
+impl Section {
+    fn record(&mut self, kind: AccessKind, bytes: Range<u64>) {
+        if self.reads.len() + self.writes.len() >= SECTION_BYTES {
+            self.overflown = true;
+            return;
+        }
+        if !kind.writes() || kind == AccessKind::AtomicUpdate {
+            self.reads.extend(bytes.clone());
+        }
+        if kind.writes() {
+            self.writes.extend(bytes);
+        }
+    }
+}
+
+fn bytes_of(address: Address, size: u32) -> Range<u64> {
+    address.0..address.0.saturating_add(u64::from(size))
+}

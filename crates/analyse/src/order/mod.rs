@@ -1,0 +1,316 @@
+//! What is ordered before what: two happens-before orders side by side.
+//!
+//! The *full* order contains every edge that the synchronisation of this execution made; two
+//! accesses it leaves unordered could have come the other way round in this very execution. The
+//! *weak* order leaves out the edges from a lock's release to its next acquisition (`seeds/000…`
+//! section 4, `seeds/003…` 2.1): who came first at a lock is chance, so it orders nothing that must
+//! be ordered. Everything else is in both: fork and join, condition variables, barriers,
+//! semaphores, one-time initialisation, teams and tasks, atomic accesses.
+//!
+//! Each thread has a clock per order, and one [`Stamp`] for both: the tick of its own chain. A
+//! thread that *releases* (publishes its clock to an object) begins a new tick, so that what it does
+//! afterwards is not covered; a thread that *acquires* (joins an object's clock) does not. Because
+//! events arrive in an order consistent with both, the question is always the same: does the
+//! clock of the thread acting now cover the stamp remembered from then?
+//!
+//! Futexes and hooked functions as such order nothing: their meaning, where they have one, arrives
+//! as other events.
+
+mod atomic;
+mod barrier;
+mod condition;
+mod task;
+mod thread;
+
+pub use condition::ConditionRule;
+pub use thread::Tenure;
+
+use crate::held::LockChange;
+use atomic::Atomics;
+use barrier::Barriers;
+use condition::Conditions;
+use raddle_model::clock::{Stamp, VectorClock};
+use raddle_model::lockset::LockSet;
+use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, ThreadId};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use task::Tasks;
+use thread::Threads;
+
+/// One of the two orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Lock edges included.
+    Full,
+    /// Lock edges left out.
+    Weak,
+}
+
+/// A clock in each order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// Lock edges included.
+    pub full: VectorClock,
+    /// Lock edges left out.
+    pub weak: VectorClock,
+}
+
+impl Clocks {
+    fn join(&mut self, other: &Clocks) {
+        self.full.join(&other.full);
+        self.weak.join(&other.weak);
+    }
+
+    fn raise(&mut self, stamp: Stamp) {
+        self.full.raise(stamp);
+        self.weak.raise(stamp);
+    }
+
+    fn of(&self, order: Order) -> &VectorClock {
+        match order {
+            Order::Full => &self.full,
+            Order::Weak => &self.weak,
+        }
+    }
+}
+
+/// What the release of a lock's sides has published; in the full order only.
+#[derive(Debug, Default)]
+struct LockClocks {
+    /// By those who held it exclusively.
+    exclusive: VectorClock,
+    /// By those who shared it.
+    shared: VectorClock,
+}
+
+/// Both orders of an execution, as far as it has come.
+#[derive(Debug)]
+pub struct Orders {
+    threads: Threads,
+    locks: BTreeMap<Address, LockClocks>,
+    semaphores: BTreeMap<Address, Clocks>,
+    onces: BTreeMap<Address, Clocks>,
+    barriers: Barriers,
+    conditions: Conditions,
+    tasks: Tasks,
+    atomics: Atomics,
+}
+
+impl Orders {
+    /// Before the first event. `lock_touched` switches atomics rule 1 of the design: that plain
+    /// reads and writes of memory touched by an atomic instruction synchronise too.
+    pub fn new(conditions: ConditionRule, lock_touched: bool) -> Orders {
+        Orders {
+            threads: Threads::default(),
+            locks: BTreeMap::new(),
+            semaphores: BTreeMap::new(),
+            onces: BTreeMap::new(),
+            barriers: Barriers::default(),
+            conditions: Conditions::new(conditions),
+            tasks: Tasks::default(),
+            atomics: Atomics::new(lock_touched),
+        }
+    }
+
+    /// The tick that what `thread` does now belongs to, and a token to keep as long as the stamp
+    /// is remembered.
+    pub fn stamp(&mut self, thread: ThreadId) -> (Stamp, Tenure) {
+        self.threads.stamp(thread)
+    }
+
+    /// Is what happened at `stamp` ordered before what `thread` does now?
+    pub fn ordered(&self, stamp: Stamp, thread: ThreadId, order: Order) -> bool {
+        self.threads.clocks(thread).is_some_and(|clocks| clocks.of(order).covers(stamp))
+    }
+
+    /// Are any of these bytes a synchronisation variable: touched by an atomic update since they were
+    /// allocated?
+    pub fn is_synchronisation(&self, bytes: Range<u64>) -> bool {
+        self.atomics.updated(bytes)
+    }
+
+    /// `bytes` in parts, each all or not at all a synchronisation variable.
+    pub fn parts(&self, bytes: Range<u64>) -> Vec<Range<u64>> {
+        self.atomics.parts(bytes)
+    }
+
+    /// How many components the clocks have: grows with the threads alive at once.
+    pub fn width(&self) -> usize {
+        self.threads.width()
+    }
+
+    /// To be called before an access is judged: an undecided wake-up is decided by what the thread
+    /// touches next. Only [`ConditionRule::WriteRead`] leaves any undecided.
+    pub fn before(&mut self, event: &Event) {
+        self.conditions.before(&mut self.threads, event);
+    }
+
+    /// Memory comes or goes: synchronisation objects that lay there are no more.
+    pub fn forget(&mut self, bytes: Range<u64>) {
+        forget_in(&mut self.locks, &bytes);
+        forget_in(&mut self.semaphores, &bytes);
+        forget_in(&mut self.onces, &bytes);
+        self.barriers.forget(&bytes);
+        self.conditions.forget(&bytes);
+        self.atomics.forget(&bytes);
+    }
+
+    /// Follows one event, after [`Orders::before`] and after an access has been judged. `change` is
+    /// what the event did to the locks held.
+    pub fn event(&mut self, event: &Event, change: Option<LockChange>) {
+        use EventKind::*;
+        let thread = event.thread;
+        if let Some(LockChange::Released { lock, mode, .. }) = change {
+            self.release_lock(thread, lock, mode);
+        }
+        match &event.kind {
+            ThreadCreate { child } => self.threads.create(thread, *child),
+            ThreadStart { creator, .. } => self.threads.start(thread, *creator),
+            ThreadExit => self.threads.exit(thread),
+            ThreadCreated { created, handle } => self.threads.named(*created, *handle),
+            ThreadJoined { joined, handle } => self.threads.join(thread, *joined, *handle),
+
+            Access { kind, address, size } => {
+                self.access(thread, *kind, address.0..address.0.saturating_add(u64::from(*size)));
+            }
+            Range { kind, address, length } => {
+                self.access(thread, *kind, address.0..address.0.saturating_add(*length));
+            }
+
+            LockCreated { lock } | LockDestroyed { lock } => {
+                self.locks.remove(lock);
+            }
+
+            ConditionSignal { condition, .. } => {
+                self.conditions.signal(&mut self.threads, thread, *condition);
+            }
+            ConditionWaitBegin { condition, .. } => {
+                self.conditions.wait_begin(thread, *condition);
+            }
+            ConditionWaitEnd { condition, woken, .. } => {
+                self.conditions.wait_end(&mut self.threads, thread, *condition, *woken);
+            }
+
+            BarrierCreated { barrier, count } => self.barriers.create(*barrier, *count),
+            BarrierEnter { barrier } => {
+                self.barriers.enter(&mut self.threads, thread, *barrier);
+            }
+            BarrierLeave { barrier } => {
+                self.barriers.leave(&mut self.threads, thread, *barrier);
+            }
+
+            SemaphoreCreated { semaphore, .. } => {
+                self.semaphores.remove(semaphore);
+            }
+            SemaphorePost { semaphore } => {
+                self.threads.release(thread, self.semaphores.entry(*semaphore).or_default());
+            }
+            SemaphoreAcquired { semaphore } => {
+                self.threads.acquire(thread, self.semaphores.get(semaphore));
+            }
+
+            OnceEnd { once, .. } => {
+                self.threads.release(thread, self.onces.entry(*once).or_default());
+            }
+            // A body that gave up comes before the next attempt.
+            OnceBegin { once } | OncePassed { once } => {
+                self.threads.acquire(thread, self.onces.get(once));
+            }
+
+            TeamFork { team } => self.tasks.team_fork(&mut self.threads, thread, *team),
+            TeamBodyBegin { team } => self.tasks.body_begin(&mut self.threads, thread, *team),
+            TeamBodyEnd { team } => self.tasks.body_end(&mut self.threads, thread, *team),
+            TeamJoin { team } => self.tasks.team_join(&mut self.threads, thread, *team),
+            TaskCreate { function, data } => {
+                self.tasks.create(&mut self.threads, thread, *function, *data);
+            }
+            TaskBegin { function, data } => {
+                self.tasks.begin(&mut self.threads, thread, *function, *data);
+            }
+            TaskEnd { .. } => {
+                // A barrier lets nobody through before the tasks run inside it have ended.
+                self.barriers.release_inside(&mut self.threads, thread);
+                self.tasks.end(&mut self.threads, thread);
+            }
+            TaskWaited => self.tasks.waited(&mut self.threads, thread),
+
+            // Where memory lies is the caller's to know: it calls `forget`.
+            Allocate { .. } | Free { .. } => {}
+            // The lock changes come as `change`.
+            LockRequested { .. }
+            | LockAcquired { .. }
+            | LockFailed { .. }
+            | LockReleased { .. }
+            | TransactionStart
+            | TransactionCommit
+            | TransactionAbort
+            | TransactionAccess { .. } => {}
+            ThreadName { .. }
+            | ThreadDetached { .. }
+            | ThreadCancelled { .. }
+            | FunctionEnter { .. }
+            | FunctionExit { .. }
+            | FutexWait { .. }
+            | FutexWaitEnd { .. }
+            | FutexWake { .. }
+            | ModuleLoad { .. }
+            | ModuleUnload { .. }
+            | SignalDelivered { .. }
+            | Output { .. }
+            | ProcessForked { .. }
+            | ProcessExec { .. }
+            | ProcessEnd { .. } => {}
+        }
+        if let Some(LockChange::Acquired { lock, mode, .. }) = change {
+            self.acquire_lock(thread, lock, mode);
+        }
+        self.conditions.after(event, change);
+    }
+
+    fn access(&mut self, thread: ThreadId, kind: AccessKind, bytes: Range<u64>) {
+        match kind {
+            AccessKind::Read => self.atomics.plain_read(&mut self.threads, thread, bytes),
+            AccessKind::Write => self.atomics.plain_write(&mut self.threads, thread, bytes),
+            AccessKind::AtomicUpdate => self.atomics.update(&mut self.threads, thread, bytes),
+            AccessKind::AtomicRead => self.atomics.read(&mut self.threads, thread, bytes),
+            AccessKind::AtomicWrite => self.atomics.write(&mut self.threads, thread, bytes),
+        }
+    }
+
+    /// Who takes a lock comes after all who held it exclusively; who takes it exclusively comes also
+    /// after all who shared it.
+    fn acquire_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
+        let Some(clocks) = self.locks.get(&lock) else { return };
+        self.threads.acquire_full(thread, &clocks.exclusive);
+        if mode == LockMode::Exclusive {
+            self.threads.acquire_full(thread, &clocks.shared);
+        }
+    }
+
+    fn release_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
+        if lock == LockSet::TRANSACTION {
+            // Transactions overlap, and take effect in the order of their commits.
+            self.acquire_lock(thread, lock, mode);
+        }
+        let clocks = self.locks.entry(lock).or_default();
+        self.threads.release_full(
+            thread,
+            match mode {
+                LockMode::Exclusive => &mut clocks.exclusive,
+                LockMode::Shared => &mut clocks.shared,
+            },
+        );
+    }
+}
+
+/// Removes what lies in `bytes` from a map by address.
+fn forget_in<T>(map: &mut BTreeMap<Address, T>, bytes: &Range<u64>) {
+    if bytes.is_empty() {
+        return;
+    }
+    let gone: Vec<Address> =
+        map.range(Address(bytes.start)..Address(bytes.end)).map(|(at, _)| *at).collect();
+    for at in gone {
+        map.remove(&at);
+    }
+}

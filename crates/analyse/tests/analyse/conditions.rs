@@ -1,0 +1,177 @@
+//! Condition variables: the examples of `seeds/000…` 2.2 and 5.
+
+use crate::dsl::*;
+use raddle_analyse::{ConditionRule, Options};
+use raddle_model::finding::Certainty::{self, *};
+
+fn write_read(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
+    let options = Options { conditions: ConditionRule::WriteRead, ..Options::default() };
+    places(&run_with(HYBRID, options, script))
+}
+
+/// Figure 1, thread 1: data, then flag and signal under the lock.
+fn hands_over(n: u32, data: u64, flag: u64) -> Vec<Step> {
+    vec![t(n).writes(data), t(n).locks(M), t(n).writes(flag), t(n).signals(CV), t(n).unlocks(M)]
+}
+
+/// Figure 1, thread 2, up to the wait: the flag is not set yet.
+fn waits_for(n: u32, flag: u64) -> Vec<Step> {
+    vec![t(n).locks(M), t(n).reads(flag), t(n).waits(CV, M)]
+}
+
+/// Woken, it finds the flag set, and goes on.
+fn goes_on(n: u32, flag: u64) -> Vec<Step> {
+    vec![t(n).wakes(CV, M), t(n).reads(flag), t(n).unlocks(M)]
+}
+
+/// Woken for nothing, it waits again.
+fn waits_again(n: u32, flag: u64) -> Vec<Step> {
+    vec![t(n).wakes(CV, M), t(n).reads(flag), t(n).waits(CV, M)]
+}
+
+fn forks(children: u32) -> Vec<Step> {
+    (2..2 + children).map(|n| t(1).forks(n)).collect()
+}
+
+#[test]
+fn figure_1_a_signal_orders_the_waiter() {
+    let script = [
+        forks(1),
+        waits_for(2, FLAG),
+        hands_over(1, X, FLAG),
+        goes_on(2, FLAG),
+        vec![t(2).reads(X)],
+    ]
+    .concat();
+    assert_eq!(run(HYBRID, &script), []);
+    assert_eq!(write_read(&script), []);
+    assert_eq!(run(SHORT, &script), []);
+}
+
+/// Section 2.2: the signal came before the wait, which therefore never ran. Only the lock orders the
+/// two; until the loop is recognised in the machine code, this is predicted, wrongly.
+#[test]
+fn figure_1_a_lost_signal_is_not_seen_yet() {
+    let skips = vec![t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M), t(2).reads(X).at(99)];
+    let script = [forks(1), hands_over(1, X, FLAG), skips].concat();
+    assert_eq!(run(HYBRID, &script), [(2, 99, Predicted)]);
+    assert_eq!(run(HB, &script), [], "the lock did order them");
+}
+
+#[test]
+fn what_follows_the_signal_is_not_ordered() {
+    let script = [
+        forks(1),
+        waits_for(2, FLAG),
+        hands_over(1, X, FLAG),
+        vec![t(1).writes(Y).at(98)],
+        goes_on(2, FLAG),
+        vec![t(2).reads(Y).at(99)],
+    ]
+    .concat();
+    assert_eq!(run(HYBRID, &script), [(98, 99, Observed)]);
+}
+
+/// Figure 4: signallers 2 and 3 and waiters 4 and 5 in pairs, one condition variable for both. The
+/// wake-up by the first signal is spurious for the second waiter. `wrong`: the first waiter also
+/// reads the data of the other pair, which is a race.
+fn figure_4(wrong: bool) -> Vec<Step> {
+    let mut script = [
+        forks(4),
+        waits_for(4, FLAG1),
+        waits_for(5, FLAG2),
+        hands_over(3, Y, FLAG2),
+        waits_again(4, FLAG1),
+        hands_over(2, X, FLAG1),
+        goes_on(5, FLAG2),
+        goes_on(4, FLAG1),
+        vec![t(4).reads(X).at(201), t(5).reads(Y).at(202)],
+    ]
+    .concat();
+    if wrong {
+        script.push(t(4).reads(Y).at(203));
+    }
+    script
+}
+
+#[test]
+fn figure_5_no_rule_invents_a_race() {
+    // Figure 5b, the last signaller only, would report X here.
+    assert_eq!(run(HYBRID, &figure_4(false)), []);
+    assert_eq!(write_read(&figure_4(false)), []);
+}
+
+#[test]
+fn figure_5c_all_signallers_miss_the_race_between_the_pairs() {
+    assert_eq!(run(HYBRID, &figure_4(true)), []);
+}
+
+#[test]
+fn figure_5d_write_read_finds_it() {
+    let found = write_read(&figure_4(true));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].1, found[0].2), (203, Predicted));
+}
+
+/// Without a relation (the waiter's test reads nothing the signaller wrote) all signallers stand in.
+#[test]
+fn write_read_falls_back_on_all_signallers() {
+    let script = [
+        forks(1),
+        waits_for(2, FLAG1),
+        hands_over(1, X, FLAG2),
+        goes_on(2, FLAG1),
+        vec![t(2).reads(X)],
+    ]
+    .concat();
+    assert_eq!(write_read(&script), []);
+    // Also when the thread touches the data before anything else, without leaving the lock.
+    let at_once = [
+        forks(1),
+        waits_for(2, FLAG1),
+        hands_over(1, X, FLAG2),
+        vec![t(2).wakes(CV, M), t(2).reads(X)],
+    ]
+    .concat();
+    assert_eq!(write_read(&at_once), []);
+}
+
+#[test]
+fn write_read_knows_a_signal_sent_after_unlocking() {
+    let signals_late =
+        vec![t(1).writes(X), t(1).locks(M), t(1).writes(FLAG), t(1).unlocks(M), t(1).signals(CV)];
+    let script =
+        [forks(1), waits_for(2, FLAG), signals_late, goes_on(2, FLAG), vec![t(2).reads(X)]]
+            .concat();
+    assert_eq!(write_read(&script), []);
+}
+
+/// Two signallers raise the same counter; the waiter takes what both have put there.
+#[test]
+fn write_read_accumulates() {
+    let script = [
+        forks(3),
+        waits_for(4, FLAG),
+        hands_over(2, X, FLAG),
+        hands_over(3, Y, FLAG),
+        goes_on(4, FLAG),
+        vec![t(4).reads(X), t(4).reads(Y)],
+    ]
+    .concat();
+    assert_eq!(write_read(&script), []);
+}
+
+#[test]
+fn a_time_out_orders_only_if_a_signal_came_meanwhile() {
+    let ends = |signalled: bool| {
+        let mut script = [forks(1), vec![t(1).writes(X).at(98), t(1).signals(CV)]].concat();
+        script.extend(waits_for(2, FLAG));
+        if signalled {
+            script.push(t(1).signals(CV));
+        }
+        script.extend([t(2).times_out(CV, M), t(2).unlocks(M), t(2).reads(X).at(99)]);
+        run(HYBRID, &script)
+    };
+    assert_eq!(ends(false), [(98, 99, Observed)]);
+    assert_eq!(ends(true), []);
+}

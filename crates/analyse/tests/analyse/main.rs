@@ -1,0 +1,13 @@
+//! The analysers, driven by events typed or made up: no target, no engine.
+
+mod atomics;
+mod conditions;
+mod dsl;
+mod helgrind;
+mod hybrid;
+mod locks;
+mod memory;
+mod oracle;
+mod orders;
+mod properties;
+mod scripts;

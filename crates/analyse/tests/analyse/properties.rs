@@ -1,0 +1,162 @@
+//! Detectors against the oracle, on random executions.
+
+use crate::dsl::*;
+use crate::oracle::Oracle;
+use crate::scripts::{Accesses, Places, choices, world};
+use proptest::prelude::*;
+use raddle_analyse::held::HeldLocks;
+use raddle_analyse::order::{Order, Orders};
+use raddle_analyse::{Analyser, ConditionRule, DetectorKind, History, Options};
+use raddle_model::finding::{Certainty, Finding};
+use raddle_model::{Event, Place};
+use std::collections::BTreeMap;
+
+fn found(kind: DetectorKind, options: Options, events: &[Event]) -> Vec<Finding> {
+    let mut detector = kind.detector(options);
+    for event in events {
+        detector.event(event);
+    }
+    detector.findings().to_vec()
+}
+
+fn remembering(history: History) -> Options {
+    Options { history, ..Options::default() }
+}
+
+/// The best certainty for each key.
+fn best<K: Ord>(all: impl IntoIterator<Item = (K, Certainty)>) -> BTreeMap<K, Certainty> {
+    let mut best = BTreeMap::new();
+    for (key, certainty) in all {
+        let known = best.entry(key).or_insert(certainty);
+        *known = certainty.max(*known);
+    }
+    best
+}
+
+fn pair(a: Place, b: Place) -> (Place, Place) {
+    (a.min(b), a.max(b))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Both orders are reachability in the graph of events; whichever stamps are remembered, and so
+    /// whichever chains are reused.
+    #[test]
+    fn orders_are_reachability(choices in choices(), remembered in any::<u64>()) {
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        let oracle = Oracle::new(&events);
+        let mut orders = Orders::new(ConditionRule::AllSignallers, true);
+        let mut held = HeldLocks::default();
+        let mut stamps = Vec::new();
+        for (k, event) in events.iter().enumerate() {
+            orders.before(event);
+            let (stamp, tenure) = orders.stamp(event.thread);
+            for (i, stamp, _) in &stamps {
+                for order in [Order::Full, Order::Weak] {
+                    prop_assert_eq!(
+                        orders.ordered(*stamp, event.thread, order),
+                        oracle.ordered(*i, k, order),
+                        "event {} before event {} in {:?}", i, k, order
+                    );
+                }
+            }
+            if remembered >> (k % 64) & 1 != 0 {
+                stamps.push((k, stamp, tenure));
+            }
+            let locks: BTreeMap<_, _> =
+                held.of(event.thread).iter().map(|h| (h.lock, h.mode)).collect();
+            prop_assert_eq!(&locks, oracle.held(k));
+            let change = held.event(event);
+            orders.event(event, change);
+            if let raddle_model::EventKind::Allocate { address, size }
+            | raddle_model::EventKind::Free { address, size } = &event.kind
+            {
+                orders.forget(address.0..address.0 + size);
+            }
+        }
+    }
+
+    /// With the whole history the hybrid detector finds exactly the racing pairs of places.
+    #[test]
+    fn hybrid_finds_every_racing_pair_of_places(choices in choices()) {
+        let events = world(&choices, Accesses::All, Places::Few);
+        let place = |i: usize| events[i].place;
+        let races = Oracle::new(&events).races();
+        let expected = best(races.iter().map(|(a, b, c)| (pair(place(*a), place(*b)), *c)));
+        let findings = found(HYBRID, remembering(History::Everything), &events);
+        let got = findings.iter().map(|f| {
+            (pair(f.accesses[0].place, f.accesses[1].place), f.certainty)
+        });
+        prop_assert_eq!(findings.len(), expected.len());
+        prop_assert_eq!(best(got), expected);
+    }
+
+    /// With representatives only, but as many as it takes, every access that races with an earlier
+    /// one is found racing with some, and as surely.
+    #[test]
+    fn representatives_lose_no_racing_access(choices in choices()) {
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        let races = Oracle::new(&events).races();
+        let expected = best(races.iter().map(|(_, later, c)| (*later as u64, *c)));
+        let few = remembering(History::Representatives { limit: usize::MAX });
+        let findings = found(HYBRID, few, &events);
+        for f in &findings {
+            let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
+            prop_assert!(races.contains(&(pair.0, pair.1, f.certainty)));
+        }
+        let got = findings.iter().map(|f| (f.accesses[1].place.offset, f.certainty));
+        prop_assert_eq!(best(got), expected);
+    }
+
+    /// A short memory finds less, never anything else; and `hb` is the observed part.
+    #[test]
+    fn a_bounded_history_invents_nothing(choices in choices(), limit in 1usize..5) {
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        let races = Oracle::new(&events).races();
+        let options = remembering(History::Representatives { limit });
+        let findings = found(HYBRID, options, &events);
+        for f in &findings {
+            let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
+            prop_assert!(races.contains(&(pair.0, pair.1, f.certainty)));
+        }
+        let observed: Vec<Finding> =
+            findings.into_iter().filter(|f| f.certainty == Certainty::Observed).collect();
+        prop_assert_eq!(found(HB, options, &events), observed);
+    }
+}
+
+/// The executions are worth comparing on: they hold races of both kinds, many threads, and chains
+/// that were given on.
+#[test]
+fn random_executions_are_not_empty() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let (mut observed, mut predicted, mut threads, mut chains) = (0, 0, 0, 0);
+    for _ in 0..300 {
+        let choices = choices().new_tree(&mut runner).unwrap().current();
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        for (.., certainty) in Oracle::new(&events).races() {
+            match certainty {
+                Certainty::Observed => observed += 1,
+                Certainty::Predicted => predicted += 1,
+            }
+        }
+        let mut orders = Orders::new(ConditionRule::AllSignallers, true);
+        let mut held = HeldLocks::default();
+        for event in &events {
+            let change = held.event(event);
+            orders.event(event, change);
+        }
+        let ids: std::collections::BTreeSet<_> = events.iter().map(|e| e.thread).collect();
+        threads += ids.len();
+        chains += orders.width();
+    }
+    println!("{observed} observed, {predicted} predicted, {threads} threads, {chains} chains");
+    assert!(observed > 1000 && predicted > 300 && threads > 600 && chains < threads - 50);
+}

@@ -1,0 +1,126 @@
+//! Vector clocks: which moments of which threads are known to have passed.
+//!
+//! A thread's life is cut into *ticks*; a [`Stamp`] names one tick, and a [`VectorClock`] holds, for
+//! every chain of threads, the last tick that happened before (Lamport; `seeds/000…` 3.2 calls the
+//! stretch within one tick a thread segment). Component i of a clock belongs to a [`Chain`], not
+//! to a thread: threads that live one after another, each ordered before the next, share a chain,
+//! so that clocks grow with the threads alive at once and not with all that ever lived.
+
+use serde::{Deserialize, Serialize};
+
+/// A component of vector clocks: one thread, or several that lived one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Chain(pub u32);
+
+/// One tick of one chain. Ticks count from 1, never go back and never wrap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Whose.
+    pub chain: Chain,
+    /// Which.
+    pub tick: u64,
+}
+
+impl Stamp {
+    /// The tick after this one.
+    pub fn next(self) -> Stamp {
+        Stamp { tick: self.tick + 1, ..self }
+    }
+}
+
+/// For every chain the last tick known to have passed; zero for none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VectorClock {
+    /// By chain; the last element is never zero, so equal clocks are equal vectors.
+    ticks: Vec<u64>,
+}
+
+impl VectorClock {
+    /// The last tick of `chain` known to have passed.
+    pub fn tick(&self, chain: Chain) -> u64 {
+        self.ticks.get(chain.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Has this tick passed, as far as the clock knows?
+    pub fn covers(&self, stamp: Stamp) -> bool {
+        stamp.tick <= self.tick(stamp.chain)
+    }
+
+    /// From now on this tick, and all before it, have passed.
+    pub fn raise(&mut self, stamp: Stamp) {
+        if self.covers(stamp) {
+            return;
+        }
+        let index = stamp.chain.0 as usize;
+        if self.ticks.len() <= index {
+            self.ticks.resize(index + 1, 0);
+        }
+        self.ticks[index] = stamp.tick;
+    }
+
+    /// From now on all that `other` knows to have passed has passed.
+    pub fn join(&mut self, other: &VectorClock) {
+        if self.ticks.len() < other.ticks.len() {
+            self.ticks.resize(other.ticks.len(), 0);
+        }
+        for (mine, theirs) in self.ticks.iter_mut().zip(&other.ticks) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    /// Does this clock know all that `other` knows?
+    pub fn includes(&self, other: &VectorClock) -> bool {
+        self.ticks.len() >= other.ticks.len()
+            && self.ticks.iter().zip(&other.ticks).all(|(mine, theirs)| mine >= theirs)
+    }
+
+    /// How many components it holds: what it costs.
+    pub fn width(&self) -> usize {
+        self.ticks.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(chain: u32, tick: u64) -> Stamp {
+        Stamp { chain: Chain(chain), tick }
+    }
+
+    fn clock(stamps: &[(u32, u64)]) -> VectorClock {
+        let mut clock = VectorClock::default();
+        for &(chain, tick) in stamps {
+            clock.raise(stamp(chain, tick));
+        }
+        clock
+    }
+
+    #[test]
+    fn a_clock_covers_what_it_was_raised_to_and_all_before() {
+        let c = clock(&[(2, 5)]);
+        assert!(c.covers(stamp(2, 5)) && c.covers(stamp(2, 1)));
+        assert!(!c.covers(stamp(2, 6)) && !c.covers(stamp(0, 1)) && !c.covers(stamp(9, 1)));
+    }
+
+    #[test]
+    fn raising_never_lowers() {
+        assert_eq!(clock(&[(1, 5), (1, 3)]), clock(&[(1, 5)]));
+    }
+
+    #[test]
+    fn join_is_the_least_clock_that_includes_both() {
+        let (a, b) = (clock(&[(0, 3), (1, 1)]), clock(&[(1, 4), (3, 2)]));
+        let mut both = a.clone();
+        both.join(&b);
+        assert_eq!(both, clock(&[(0, 3), (1, 4), (3, 2)]));
+        assert!(both.includes(&a) && both.includes(&b) && !a.includes(&b) && !b.includes(&a));
+    }
+
+    #[test]
+    fn a_short_clock_includes_a_long_one_only_if_it_knows_as_much() {
+        assert!(clock(&[(4, 1)]).includes(&VectorClock::default()));
+        assert!(!VectorClock::default().includes(&clock(&[(4, 1)])));
+    }
+}
