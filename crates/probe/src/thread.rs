@@ -11,7 +11,7 @@ use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
-use raddle_dynamorio::slots::ThreadSlots;
+use raddle_dynamorio::slots::{Slots, ThreadSlots};
 use raddle_model::{Address, Event, EventKind, Place, ThreadId};
 use raddle_wire::log::Record;
 use rustc_hash::FxHashMap;
@@ -194,8 +194,11 @@ impl Registry {
     }
 
     /// Takes a thread's state out. The thread must run no more of its own code.
-    pub fn remove(&self, os_id: u32) -> Option<Box<ThreadState>> {
+    pub fn remove(&self, slots: Slots, os_id: u32) -> Option<Box<ThreadState>> {
         let pointer = self.lock().remove(&os_id)?;
+        if slots.get(slot::THREAD) == pointer.0 as u64 {
+            slots.set(slot::THREAD, 0);
+        }
         // SAFETY: made by `Box::into_raw` in `add`; removed once.
         Some(unsafe { Box::from_raw(pointer.0) })
     }

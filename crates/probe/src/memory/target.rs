@@ -9,6 +9,13 @@ pub fn word(address: u64) -> Option<u64> {
     (process::read(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
 }
 
+/// The return address on top of the stack, at a function's entry.
+pub fn return_address(sp: u64) -> u64 {
+    // SAFETY: at the entry of a function that was called the stack pointer is at the return address,
+    // which the call has just written there.
+    unsafe { (sp as *const u64).read_unaligned() }
+}
+
 /// The four bytes at an address; `None` when unreadable.
 pub fn half(address: u64) -> Option<u32> {
     let mut bytes = [0; 4];

@@ -60,7 +60,7 @@ pub fn enter(
     if thread.is_opaque() {
         return;
     }
-    let returns_to = target::word(at.sp).unwrap_or(0);
+    let returns_to = target::return_address(at.sp);
     let after = at.sp + 8;
     if is_jump(thread, after, returns_to) {
         return;
@@ -101,7 +101,7 @@ pub fn enter_callback(
     data: u64,
     at: Registers,
 ) {
-    let returns_to = target::word(at.sp).unwrap_or(0);
+    let returns_to = target::return_address(at.sp);
     let after = at.sp + 8;
     if is_jump(thread, after, returns_to) {
         return;

@@ -84,8 +84,11 @@ fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
 
 /// A thread ends, or has been stopped because the process ends.
 pub fn exit(probe: &Probe, os_id: u32) {
-    let Some(mut thread) = probe.threads.remove(os_id) else { return };
-    hooks::abandon_all(probe, &mut thread, NOWHERE);
+    let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
+    if probe.threads.exit_status().is_none() {
+        // A call that the end of the process cuts off has not ended: it never did.
+        hooks::abandon_all(probe, &mut thread, NOWHERE);
+    }
     thread.emit(probe, NOWHERE, EventKind::ThreadExit);
     thread.flush_counts(probe);
     thread.close();
