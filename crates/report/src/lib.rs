@@ -1,1 +1,18 @@
-//! Rendering: events and findings as text and JSON. Knows the model only.
+//! Rendering: what the probe saw, as text for people and JSON for programs. Knows the model only;
+//! the names of functions, lines and variables come through the [`Symbols`] trait.
+//!
+//! - [`names`]: how a place or an address is called.
+//! - [`world`]: what of a process must be remembered to name things: its modules, threads, heap.
+//! - [`events`]: an event stream, line by line.
+//! - [`counts`]: how many of what, per thread and per place.
+
+pub mod counts;
+pub mod events;
+mod hex;
+pub mod names;
+pub mod paint;
+pub mod world;
+
+pub use names::{AddressName, Frame, PlaceName, Symbols};
+pub use paint::Paint;
+pub use world::World;

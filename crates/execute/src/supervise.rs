@@ -1,0 +1,292 @@
+//! The loop beside the running target: follow its logs, answer its questions, pass signals on,
+//! keep the time, and in the end say whether the target ended or we did.
+
+use crate::facts::{FactsMaker, Question};
+use crate::follow::{Followed, ProcessHandle, Progress};
+use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
+use crate::signals::Signals;
+use crate::{EngineMode, ExecuteError, Execution, Observer, Outcome};
+use raddle_wire::log::{State, log_file};
+use rustix::event::Timespec;
+use rustix::process::Signal;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// The pause between two looks while there is something to read: long enough for a batch.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
+/// The pause when nothing happens: one percent of a person's patience, nothing of a processor.
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+/// The pause while the target waits for us, or is just starting.
+const EAGER_PAUSE: Duration = Duration::from_micros(500);
+/// The pause without a probe: only our own signals and the time limit are waited for.
+const BARE_PAUSE: Duration = Duration::from_millis(100);
+/// Supervises the target to its end.
+pub(crate) fn supervise(
+    execution: &Execution,
+    child: Child,
+    signals: Signals,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, ExecuteError> {
+    let facts = match &execution.engine {
+        EngineMode::Bare => None,
+        EngineMode::Probe(request) => Some(
+            FactsMaker::start(request.hooks.clone(), execution.directory.clone())
+                .map_err(ExecuteError::during("starting a thread"))?,
+        ),
+    };
+    let mut supervisor = Supervisor {
+        first: ProcessHandle::open(child.id()),
+        pid: child.id(),
+        child,
+        execution,
+        signals,
+        facts,
+        logs: Vec::new(),
+        descendants: Vec::new(),
+        without_symbols: Vec::new(),
+        warnings: Vec::new(),
+        started: Instant::now(),
+        ending: None,
+        timed_out: false,
+        stuck: false,
+    };
+    let result = supervisor.run(observer);
+    if result.is_err() {
+        // Nothing we start may outlive our giving up on it.
+        supervisor.kill_all();
+        let _ = supervisor.child.wait();
+    }
+    result
+}
+
+struct Supervisor<'a> {
+    execution: &'a Execution,
+    child: Child,
+    /// The first process and its number.
+    first: ProcessHandle,
+    pid: u32,
+    signals: Signals,
+    /// Absent without a probe.
+    facts: Option<FactsMaker>,
+    logs: Vec<Followed>,
+    /// Processes made by followed ones.
+    descendants: Vec<ProcessHandle>,
+    without_symbols: Vec<PathBuf>,
+    warnings: Vec<String>,
+    started: Instant,
+    /// Since when the first process has been ending without a sign of life.
+    ending: Option<Instant>,
+    timed_out: bool,
+    stuck: bool,
+}
+
+impl Supervisor<'_> {
+    fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, ExecuteError> {
+        let mut status = None;
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            // The order matters: what a process wrote before it was found dead is read after.
+            if status.is_none() {
+                let waited = self.child.try_wait();
+                status = waited.map_err(ExecuteError::during("waiting for the target"))?;
+            }
+            let others = self.others_alive();
+            self.find_logs()?;
+            let records = self.look(observer);
+            if let Some(status) = status
+                && !others
+            {
+                self.finish(observer);
+                return judge(self.ended(status));
+            }
+            self.pass_signals_on();
+            self.keep_time();
+            pause = if records > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            observer.idle();
+            self.pause(pause, status.is_some());
+        }
+    }
+
+    /// Is a process other than the first still to be waited for?
+    fn others_alive(&mut self) -> bool {
+        self.descendants.retain(ProcessHandle::alive);
+        !self.descendants.is_empty()
+            || self.logs.iter().any(|log| log.pid() != self.pid && log.process.alive())
+    }
+
+    /// Opens logs that have appeared.
+    fn find_logs(&mut self) -> Result<(), ExecuteError> {
+        if self.facts.is_none() {
+            return Ok(());
+        }
+        let directory = &self.execution.directory;
+        let context = || format!("following the target in {}", directory.display());
+        if !self.execution.follow {
+            if self.logs.is_empty() {
+                let name = log_file(self.pid, 0);
+                self.open_log(&name).map_err(ExecuteError::during(context()))?;
+            }
+            return Ok(());
+        }
+        let entries = directory.read_dir().map_err(ExecuteError::during(context()))?;
+        for entry in entries {
+            let entry = entry.map_err(ExecuteError::during(context()))?;
+            if let Some(name) = entry.file_name().to_str()
+                && is_log(name)
+            {
+                self.open_log(name).map_err(ExecuteError::during(context()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_log(&mut self, name: &str) -> io::Result<()> {
+        if self.logs.iter().any(|log| log.name == name) {
+            return Ok(());
+        }
+        let path = self.execution.directory.join(name);
+        let file = match File::options().read(true).write(true).open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        self.logs.extend(Followed::open(name, file, self.execution.keep_logs)?);
+        Ok(())
+    }
+
+    /// Reads all logs and moves questions and answers; returns how many records there were.
+    fn look(&mut self, observer: &mut dyn Observer) -> usize {
+        let mut records = 0;
+        for index in 0..self.logs.len() {
+            let progress = self.logs[index].look(observer);
+            if progress.records > 0 && self.logs[index].pid() == self.pid {
+                self.ending = None;
+            }
+            records += progress.records;
+            self.take_up(index, progress);
+        }
+        if let Some(facts) = &mut self.facts {
+            for answer in facts.answers() {
+                let path = answer.question.path;
+                match answer.has_symbols {
+                    Ok(false) if !self.without_symbols.contains(&path) => {
+                        self.without_symbols.push(path);
+                    }
+                    Ok(_) => {}
+                    Err(warning) => self.warnings.push(warning),
+                }
+                if let Some(log) = self.logs.get_mut(answer.question.log) {
+                    log.answered(answer.question.request);
+                }
+                records += 1;
+            }
+        }
+        records
+    }
+
+    fn take_up(&mut self, log: usize, progress: Progress) {
+        let name = &self.logs[log].name;
+        if let Some(facts) = &mut self.facts {
+            for (request, path) in progress.questions {
+                facts.ask(Question { log, name: name.clone(), request, path });
+            }
+        }
+        if self.execution.follow {
+            self.descendants.extend(progress.forked.into_iter().map(ProcessHandle::open));
+        }
+    }
+
+    fn finish(&mut self, observer: &mut dyn Observer) {
+        for log in &mut self.logs {
+            log.finish(observer);
+        }
+    }
+
+    fn pass_signals_on(&mut self) {
+        for signal in self.signals.to_pass_on() {
+            if signal == Signal::KILL {
+                self.kill_all();
+            } else {
+                self.first.send(signal);
+            }
+        }
+    }
+
+    fn keep_time(&mut self) {
+        if let Some(limit) = self.execution.limit
+            && self.started.elapsed() >= limit
+        {
+            self.timed_out = true;
+            self.kill_all();
+        }
+        let pid = self.pid;
+        let state = self.logs.iter_mut().rfind(|log| log.pid() == pid).map(Followed::state);
+        if state == Some(State::Ending) {
+            let since = *self.ending.get_or_insert_with(Instant::now);
+            if since.elapsed() >= ENDING_PATIENCE {
+                self.stuck = true;
+                self.kill_all();
+            }
+        }
+    }
+
+    fn kill_all(&self) {
+        let logged = self.logs.iter().map(|log| &log.process);
+        for process in self.descendants.iter().chain(logged).chain([&self.first]) {
+            process.send(Signal::KILL);
+        }
+    }
+
+    fn pause(&self, pause: Duration, first_ended: bool) {
+        let mut pause = match &self.facts {
+            None => BARE_PAUSE,
+            Some(facts) if facts.busy() || self.logs.is_empty() => pause.min(EAGER_PAUSE),
+            Some(_) => pause,
+        };
+        if let Some(limit) = self.execution.limit {
+            pause = pause.min(limit.saturating_sub(self.started.elapsed()).max(SHORTEST_PAUSE));
+        }
+        let time = Timespec {
+            tv_sec: pause.as_secs().cast_signed(),
+            tv_nsec: pause.subsec_nanos().into(),
+        };
+        if first_ended || self.first.wait(&time).is_none() {
+            std::thread::sleep(pause.min(LONGEST_PAUSE));
+        }
+    }
+
+    fn ended(&mut self, status: ExitStatus) -> Ended {
+        Ended {
+            first: self.pid,
+            status,
+            probed: self.facts.is_some(),
+            timed_out: self.timed_out,
+            stuck: self.stuck,
+            logs: self.logs.iter_mut().map(LogEnd::of).collect(),
+            without_symbols: std::mem::take(&mut self.without_symbols),
+            warnings: std::mem::take(&mut self.warnings),
+        }
+    }
+}
+
+/// Is this a name that [`log_file`] makes?
+fn is_log(name: &str) -> bool {
+    let numbers = name.strip_suffix(".log").and_then(|stem| stem.split_once('.'));
+    let parsed = numbers.and_then(|(pid, n)| Some((pid.parse().ok()?, n.parse().ok()?)));
+    parsed.is_some_and(|(pid, incarnation)| name == log_file(pid, incarnation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_known_by_their_names() {
+        assert!(is_log(&log_file(12, 0)) && is_log(&log_file(12, 34)));
+        for other in ["12.0.1.facts", "options.json", ".log", "12.log", "12..log", "+1.0.log"] {
+            assert!(!is_log(other), "{other}");
+        }
+    }
+}
