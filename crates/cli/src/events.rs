@@ -211,7 +211,7 @@ impl Events {
             functions: wants(Family::Function),
             output: wants(Family::Output),
             stacks: self.stacks,
-            stack_accesses: false,
+            implicit_accesses: true,
             only_places: selection.places().to_vec(),
         }
     }

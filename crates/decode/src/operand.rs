@@ -67,6 +67,9 @@ pub struct Operand {
     pub extent: Extent,
     /// On the stack for certain: an implicit push or pop, or the explicit base register `rsp`.
     pub stack: bool,
+    /// Not written in the instruction: what `push`, `pop`, `call`, `ret`, `enter` and `leave` do to
+    /// the stack besides.
+    pub implicit: bool,
 }
 
 /// How much memory an operand is.
@@ -151,7 +154,8 @@ pub(crate) fn operands(instruction: &Instruction) -> Vec<Operand> {
         };
         let stack = is_stack(instruction, &address);
         for &kind in kinds(memory.access(), atomic) {
-            operands.push(Operand { kind, size, address, extent, stack });
+            let implicit = stack && is_implicit(instruction, kind);
+            operands.push(Operand { kind, size, address, extent, stack, implicit });
         }
     }
     operands.sort_by_key(|operand| operand.kind == AccessKind::Write);
@@ -214,6 +218,14 @@ fn is_stack(instruction: &Instruction, address: &AddressExpr) -> bool {
     address.segment.is_none() && (by_frame || address.base == Some(Gpr::RSP))
 }
 
+/// Is a stack access of this kind the instruction's own, rather than its memory operand's? `push
+/// [rsp]` reads its operand and writes the stack besides; `pop [rsp]` the other way round.
+fn is_implicit(instruction: &Instruction, kind: AccessKind) -> bool {
+    let operand = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
+    let pushes = instruction.stack_pointer_increment() < 0;
+    instruction.is_stack_instruction() && (!operand || (kind == AccessKind::Write) == pushes)
+}
+
 /// Instructions that name a cache line and neither read nor write what is in it. Those not listed
 /// (`prefetch`, `cldemote`, `invlpg`, `nop`, `lea`) `iced` knows to access nothing.
 fn is_hint(instruction: &Instruction) -> bool {
@@ -238,6 +250,7 @@ fn cache_line_zeroed(instruction: &Instruction) -> Operand {
         },
         extent: Extent::Lanes,
         stack: false,
+        implicit: false,
     }
 }
 

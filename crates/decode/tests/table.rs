@@ -1,7 +1,8 @@
 //! What instructions do to memory, one line each: how GNU as writes it, its bytes as GNU as made
 //! them (so that a decoder's mistake cannot hide in the assembler's), and the accesses expected.
 //!
-//! An access reads `kind size [address] extent stack`; `narrow` marks a 32-bit address size.
+//! An access reads `kind size [address] extent stack` (or `implicit` for what `push` and kin do
+//! besides); `narrow` marks a 32-bit address size.
 
 mod common;
 
@@ -67,7 +68,12 @@ fn access(operand: &Operand) -> String {
         Extent::Lanes => " lanes",
         Extent::Bulk => " bulk",
     };
-    let stack = if operand.stack { " stack" } else { "" };
+    let stack = match (operand.stack, operand.implicit) {
+        (true, true) => " implicit",
+        (true, false) => " stack",
+        (false, false) => "",
+        (false, true) => " implicit, but not on the stack",
+    };
     format!("{kind} {} {}{extent}{stack}", operand.size, place(&operand.address))
 }
 
@@ -146,29 +152,29 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("aadd [rdi], eax", "0f 38 fc 07", "update 4 [rdi]"),
     ("cmpbexadd [rdi], eax, ecx", "c4 e2 71 e6 07", "update 4 [rdi]"),
     // The stack.
-    ("push rax", "50", "write 8 [rsp-0x8] stack"),
-    ("push 5", "6a 05", "write 8 [rsp-0x8] stack"),
-    ("push ax", "66 50", "write 2 [rsp-0x2] stack"),
-    ("push fs", "0f a0", "write 8 [rsp-0x8] stack"),
-    ("pushf", "9c", "write 8 [rsp-0x8] stack"),
-    ("push [rsp+8]", "ff 74 24 08", "read 8 [rsp+0x8] stack, write 8 [rsp-0x8] stack"),
-    ("push fs:[rax]", "64 ff 30", "read 8 fs:[rax], write 8 [rsp-0x8] stack"),
-    ("pop rax", "58", "read 8 [rsp] stack"),
-    ("pop [rdi]", "8f 07", "read 8 [rsp] stack, write 8 [rdi]"),
-    ("pop [rsp]", "8f 04 24", "read 8 [rsp] stack, write 8 [rsp+0x8] stack"),
-    ("pop [rsp-0x10]", "8f 44 24 f0", "read 8 [rsp] stack, write 8 [rsp-0x8] stack"),
-    ("pop word ptr [rsp]", "66 8f 04 24", "read 2 [rsp] stack, write 2 [rsp+0x2] stack"),
-    ("pop [esp]", "67 8f 04 24", "read 8 [rsp] stack, write 8 narrow [rsp+0x8] stack"),
-    ("call rax", "ff d0", "write 8 [rsp-0x8] stack"),
-    ("call [rsp+8]", "ff 54 24 08", "read 8 [rsp+0x8] stack, write 8 [rsp-0x8] stack"),
-    ("call [rip+0x100]", "ff 15 00 01 00 00", "read 8 [0x401106], write 8 [rsp-0x8] stack"),
+    ("push rax", "50", "write 8 [rsp-0x8] implicit"),
+    ("push 5", "6a 05", "write 8 [rsp-0x8] implicit"),
+    ("push ax", "66 50", "write 2 [rsp-0x2] implicit"),
+    ("push fs", "0f a0", "write 8 [rsp-0x8] implicit"),
+    ("pushf", "9c", "write 8 [rsp-0x8] implicit"),
+    ("push [rsp+8]", "ff 74 24 08", "read 8 [rsp+0x8] stack, write 8 [rsp-0x8] implicit"),
+    ("push fs:[rax]", "64 ff 30", "read 8 fs:[rax], write 8 [rsp-0x8] implicit"),
+    ("pop rax", "58", "read 8 [rsp] implicit"),
+    ("pop [rdi]", "8f 07", "read 8 [rsp] implicit, write 8 [rdi]"),
+    ("pop [rsp]", "8f 04 24", "read 8 [rsp] implicit, write 8 [rsp+0x8] stack"),
+    ("pop [rsp-0x10]", "8f 44 24 f0", "read 8 [rsp] implicit, write 8 [rsp-0x8] stack"),
+    ("pop word ptr [rsp]", "66 8f 04 24", "read 2 [rsp] implicit, write 2 [rsp+0x2] stack"),
+    ("pop [esp]", "67 8f 04 24", "read 8 [rsp] implicit, write 8 narrow [rsp+0x8] stack"),
+    ("call rax", "ff d0", "write 8 [rsp-0x8] implicit"),
+    ("call [rsp+8]", "ff 54 24 08", "read 8 [rsp+0x8] stack, write 8 [rsp-0x8] implicit"),
+    ("call [rip+0x100]", "ff 15 00 01 00 00", "read 8 [0x401106], write 8 [rsp-0x8] implicit"),
     ("jmp [rax*8+0x600000]", "ff 24 c5 00 00 60 00", "read 8 [rax*8+0x600000]"),
-    ("ret", "c3", "read 8 [rsp] stack"),
-    ("ret 16", "c2 10 00", "read 8 [rsp] stack"),
-    ("leave", "c9", "read 8 [rbp] stack"),
-    ("enter 32, 0", "c8 20 00 00", "write 8 [rsp-0x8] stack"),
-    ("enter 32, 3", "c8 20 00 03", "read 8 [rbp-0x8] stack, read 8 [rbp-0x10] stack, write 8 [rsp-0x8] stack, write 8 [rsp-0x10] stack, write 8 [rsp-0x18] stack, write 8 [rsp-0x20] stack"),
-    ("iretq", "48 cf", "read 8 [rsp] stack, read 8 [rsp+0x8] stack, read 8 [rsp+0x10] stack, read 8 [rsp+0x18] stack, read 8 [rsp+0x20] stack"),
+    ("ret", "c3", "read 8 [rsp] implicit"),
+    ("ret 16", "c2 10 00", "read 8 [rsp] implicit"),
+    ("leave", "c9", "read 8 [rbp] implicit"),
+    ("enter 32, 0", "c8 20 00 00", "write 8 [rsp-0x8] implicit"),
+    ("enter 32, 3", "c8 20 00 03", "read 8 [rbp-0x8] implicit, read 8 [rbp-0x10] implicit, write 8 [rsp-0x8] implicit, write 8 [rsp-0x10] implicit, write 8 [rsp-0x18] implicit, write 8 [rsp-0x20] implicit"),
+    ("iretq", "48 cf", "read 8 [rsp] implicit, read 8 [rsp+0x8] implicit, read 8 [rsp+0x10] implicit, read 8 [rsp+0x18] implicit, read 8 [rsp+0x20] implicit"),
     // Strings.
     ("movsb", "a4", "read 1 [rsi], write 1 [rdi]"),
     ("movsq", "48 a5", "read 8 [rsi], write 8 [rdi]"),

@@ -73,6 +73,7 @@ pub(crate) struct Followed {
     stacks: HashSet<StackId>,
     /// The next event of the order, waiting for its stack.
     next: Option<Event>,
+    announced: bool,
     abandoned: bool,
     keep: bool,
 }
@@ -90,6 +91,7 @@ impl Followed {
             merger: Merger::default(),
             stacks: HashSet::new(),
             next: None,
+            announced: false,
             abandoned: false,
             keep,
         }))
@@ -97,6 +99,11 @@ impl Followed {
 
     pub(crate) fn pid(&self) -> u32 {
         self.reader.pid()
+    }
+
+    /// Has nobody looked yet?
+    pub(crate) fn is_new(&self) -> bool {
+        !self.announced
     }
 
     /// How far the probe got; a log we cannot read is a failure.
@@ -124,6 +131,10 @@ impl Followed {
             return progress;
         }
         let pid = self.reader.pid();
+        if !self.announced {
+            self.announced = true;
+            observer.program(pid);
+        }
         let mut delivery = Delivery {
             merger: &mut self.merger,
             stacks: &mut self.stacks,

@@ -6,6 +6,7 @@ use crate::follow::Followed;
 use crate::{End, ExecuteError, Outcome};
 use raddle_wire::log::State;
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -101,7 +102,7 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
             Some(_) => {}
         }
     }
-    let processes = ended.logs.len();
+    let processes = ended.logs.iter().map(|log| log.process).collect::<BTreeSet<_>>().len();
     Ok(Outcome { end, processes, without_symbols: ended.without_symbols, warnings })
 }
 
@@ -178,7 +179,8 @@ mod tests {
     fn the_time_limit_and_lost_children_are_said() {
         let late = Ended { timed_out: true, ..ended(9, &[(1, State::Running)]) };
         assert_eq!(judge(late).unwrap().end, End::TimedOut);
-        let outcome = judge(ended(0, &[(1, State::Ended), (2, State::Running)])).unwrap();
+        let logs = [(1, State::Replaced), (1, State::Ended), (2, State::Running)];
+        let outcome = judge(ended(0, &logs)).unwrap();
         assert_eq!((outcome.end, outcome.processes), (End::Exited(0), 2));
         assert_eq!(outcome.warnings, ["process 2 was killed, after 5 events"]);
     }

@@ -100,7 +100,7 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         functions: request.functions,
         output: request.output,
         stacks: request.stacks,
-        stack_accesses: request.stack_accesses,
+        implicit_accesses: request.implicit_accesses,
         only_places: request.only_places.clone(),
         follow: execution.follow,
         command: std::process::id(),
@@ -188,7 +188,7 @@ mod tests {
             functions: false,
             output: false,
             stacks: false,
-            stack_accesses: false,
+            implicit_accesses: false,
             only_places: Vec::new(),
         }
     }

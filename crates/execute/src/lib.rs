@@ -78,8 +78,8 @@ pub struct ProbeRequest {
     pub output: bool,
     /// Call stacks with every event.
     pub stacks: bool,
-    /// Memory events of the thread's own stack too.
-    pub stack_accesses: bool,
+    /// Memory events of what `push`, `pop`, `call` and `ret` do to the stack too.
+    pub implicit_accesses: bool,
     /// Memory events only from here; everywhere, if empty.
     pub only_places: Vec<PlaceFilter>,
 }
@@ -87,6 +87,10 @@ pub struct ProbeRequest {
 /// Hears what the probe saw. Events of one process come in their total order; a stack comes
 /// before the first event that refers to it.
 pub trait Observer {
+    /// A process begins to be watched, or has become another program by `exec`: its module, thread
+    /// and stack numbers begin anew.
+    fn program(&mut self, _process: u32) {}
+
     /// An event.
     fn event(&mut self, process: u32, event: Event);
 
@@ -124,7 +128,7 @@ pub enum End {
 pub struct Outcome {
     /// How the target ended.
     pub end: End,
-    /// Processes that wrote a log.
+    /// Processes that were watched.
     pub processes: usize,
     /// Modules that have no names beyond their exports.
     pub without_symbols: Vec<PathBuf>,

@@ -160,6 +160,13 @@ impl Supervisor<'_> {
     fn look(&mut self, observer: &mut dyn Observer) -> usize {
         let mut records = 0;
         for index in 0..self.logs.len() {
+            let (earlier, rest) = self.logs.split_at_mut(index);
+            if let Some(log) = rest.first_mut().filter(|log| log.is_new()) {
+                // What the process was before is over.
+                for before in earlier.iter_mut().filter(|before| before.pid() == log.pid()) {
+                    before.finish(observer);
+                }
+            }
             let progress = self.logs[index].look(observer);
             if progress.records > 0 && self.logs[index].pid() == self.pid {
                 self.ending = None;

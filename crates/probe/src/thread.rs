@@ -50,6 +50,18 @@ pub struct ThreadState {
     counts: FxHashMap<(usize, Place), (&'static str, u64)>,
 }
 
+/// Whose code a thread runs: what is an event depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// The program's: everything counts.
+    Program = 0,
+    /// An opaque hooked function's: only what it does to the heap counts, because the memory it
+    /// takes and gives back is shared with the program.
+    Library = 1,
+    /// An opaque allocation function's: nothing counts.
+    Allocator = 2,
+}
+
 /// See [`ThreadState::scan`].
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Scan {
@@ -88,12 +100,21 @@ impl ThreadState {
 
     /// Inside an opaque hooked function?
     pub fn is_opaque(&self) -> bool {
-        self.slots.get(slot::OPAQUE) != 0
+        self.inside() != Inside::Program
+    }
+
+    /// Whose code runs.
+    pub fn inside(&self) -> Inside {
+        match self.slots.get(slot::OPAQUE) {
+            0 => Inside::Program,
+            1 => Inside::Library,
+            _ => Inside::Allocator,
+        }
     }
 
     /// Enters or leaves the inside of an opaque hooked function.
-    pub fn set_opaque(&mut self, opaque: bool) {
-        self.slots.set(slot::OPAQUE, u64::from(opaque));
+    pub fn set_inside(&mut self, inside: Inside) {
+        self.slots.set(slot::OPAQUE, inside as u64);
     }
 
     /// Reports an event at a spot of the target's code, or counts it.

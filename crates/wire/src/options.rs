@@ -26,9 +26,8 @@ pub struct ProbeOptions {
     pub output: bool,
     /// Take the call stack of every event.
     pub stacks: bool,
-    /// Stack, thread-local and instruction-stream bookkeeping accesses (push, call, ret) make
-    /// events too.
-    pub stack_accesses: bool,
+    /// What `push`, `pop`, `call`, `ret` and kin do to the stack makes events too.
+    pub implicit_accesses: bool,
     /// Restrict memory events to these places: per module path, offset ranges. Empty: all.
     pub only_places: Vec<PlaceFilter>,
     /// Report forked children too, each in a log of its own.

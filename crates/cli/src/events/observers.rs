@@ -64,6 +64,8 @@ pub struct Stream {
     selection: Selection,
     names: Names,
     worlds: BTreeMap<u32, World>,
+    /// Threads of programs that are gone.
+    threads: usize,
     written: u64,
 }
 
@@ -85,7 +87,16 @@ impl Stream {
             Format::Text => Lines::Text(TextLines::new(paint, here(), hooks)),
             Format::Json => Lines::Json(JsonLines::new(hooks)),
         };
-        Stream { output, lines, many, selection, names, worlds: BTreeMap::new(), written: 0 }
+        Stream {
+            output,
+            lines,
+            many,
+            selection,
+            names,
+            worlds: BTreeMap::new(),
+            threads: 0,
+            written: 0,
+        }
     }
 
     pub fn selection(&self) -> &Selection {
@@ -99,7 +110,8 @@ impl Stream {
 
     /// What was looked at, in a line.
     pub fn summary(&self, outcome: &Outcome) -> String {
-        let threads: usize = self.worlds.values().map(|world| world.threads().len()).sum();
+        let now: usize = self.worlds.values().map(|world| world.threads().len()).sum();
+        let threads = self.threads + now;
         let counts = [
             (outcome.processes as u64, "process", "processes"),
             (threads as u64, "thread", "threads"),
@@ -121,8 +133,14 @@ impl Stream {
 }
 
 impl Observer for Stream {
+    fn program(&mut self, process: u32) {
+        if let Some(before) = self.worlds.insert(process, World::default()) {
+            self.threads += before.threads().len();
+        }
+    }
+
     fn event(&mut self, process: u32, event: Event) {
-        let Stream { output, lines, many, selection, names, worlds, written } = self;
+        let Stream { output, lines, many, selection, names, worlds, written, .. } = self;
         let world = worlds.entry(process).or_default();
         world.begin(&event);
         if selection.wants(&event, world) {
@@ -158,13 +176,20 @@ impl Observer for Stream {
 pub struct Counter {
     selection: Selection,
     names: Names,
-    worlds: BTreeMap<u32, World>,
+    programs: Vec<Program>,
     counted: Vec<Counted>,
+}
+
+/// One program that a process has been.
+struct Program {
+    process: u32,
+    world: World,
 }
 
 /// So many events of one name.
 struct Counted {
-    process: u32,
+    /// Index of the program.
+    program: usize,
     thread: ThreadId,
     place: Place,
     name: String,
@@ -173,14 +198,14 @@ struct Counted {
 
 impl Counter {
     pub fn new(selection: Selection, names: Names) -> Self {
-        Counter { selection, names, worlds: BTreeMap::new(), counted: Vec::new() }
+        Counter { selection, names, programs: Vec::new(), counted: Vec::new() }
     }
 
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// Writes the tables, one set per process.
+    /// Writes the tables, one set per program.
     pub fn write(
         &mut self,
         mut output: Output,
@@ -190,8 +215,8 @@ impl Counter {
         let base = here();
         let tables = self.tables();
         let several = tables.len() > 1;
-        for (i, (process, counts)) in tables.into_iter().enumerate() {
-            let world = self.worlds.entry(process).or_default();
+        for (i, (program, counts)) in tables.into_iter().enumerate() {
+            let Program { process, world } = &mut self.programs[program];
             let names = &mut self.names;
             output.write(|out| match format {
                 Format::Text => {
@@ -201,19 +226,18 @@ impl Counter {
                     }
                     counts.write_text(out, paint, &base, world, names)
                 }
-                Format::Json => writeln!(out, "{}", counts.to_json(process, &base, world, names)),
+                Format::Json => writeln!(out, "{}", counts.to_json(*process, &base, world, names)),
             });
         }
         output.finish()
     }
 
-    /// What was selected, per process. Threads are selected only now, when their names are known.
-    fn tables(&mut self) -> BTreeMap<u32, Counts> {
-        let mut tables: BTreeMap<u32, Counts> = BTreeMap::new();
-        for counted in self.counted.drain(..) {
-            let Counted { process, thread, place, name, n } = counted;
-            let world = self.worlds.entry(process).or_default();
-            let table = tables.entry(process).or_default();
+    /// What was selected, per program. Threads are selected only now, when their names are known.
+    fn tables(&mut self) -> BTreeMap<usize, Counts> {
+        let mut tables: BTreeMap<usize, Counts> = BTreeMap::new();
+        for Counted { program, thread, place, name, n } in self.counted.drain(..) {
+            let world = &self.programs[program].world;
+            let table = tables.entry(program).or_default();
             let wanted = self.selection.wants_thread(thread, world.thread_name(thread))
                 && self.selection.wants_place(place, world);
             if wanted {
@@ -223,37 +247,54 @@ impl Counter {
         tables
     }
 
-    fn count(&mut self, process: u32, thread: ThreadId, place: Place, name: &str, n: u64) {
+    /// The program a process is now.
+    fn current(&mut self, process: u32) -> usize {
+        match self.programs.iter().rposition(|program| program.process == process) {
+            Some(program) => program,
+            None => {
+                self.programs.push(Program { process, world: World::default() });
+                self.programs.len() - 1
+            }
+        }
+    }
+
+    fn count(&mut self, program: usize, thread: ThreadId, place: Place, name: &str, n: u64) {
         if n > 0 {
             let name = name.to_owned();
-            self.counted.push(Counted { process, thread, place, name, n });
+            self.counted.push(Counted { program, thread, place, name, n });
         }
     }
 }
 
 impl Observer for Counter {
+    fn program(&mut self, process: u32) {
+        self.programs.push(Program { process, world: World::default() });
+    }
+
     fn event(&mut self, process: u32, event: Event) {
-        let world = self.worlds.entry(process).or_default();
-        world.begin(&event);
+        let program = self.current(process);
+        self.programs[program].world.begin(&event);
         if self.selection.wants_family(event.kind.family()) {
-            self.count(process, event.thread, event.place, event.kind.name(), 1);
+            self.count(program, event.thread, event.place, event.kind.name(), 1);
         }
     }
 
     fn stack(&mut self, _: u32, _: StackId, _: Vec<Place>) {}
 
     fn counts(&mut self, process: u32, thread: ThreadId, places: Vec<PlaceCount>) {
+        let program = self.current(process);
         for PlaceCount { place, reads, writes, atomics } in places {
-            self.count(process, thread, place, "read", reads);
-            self.count(process, thread, place, "write", writes);
-            self.count(process, thread, place, "atomic-update", atomics);
+            self.count(program, thread, place, "read", reads);
+            self.count(program, thread, place, "write", writes);
+            self.count(program, thread, place, "atomic-update", atomics);
         }
     }
 
     fn event_counts(&mut self, process: u32, thread: ThreadId, counts: Vec<(String, Place, u64)>) {
+        let program = self.current(process);
         for (name, place, n) in counts {
             if self.selection.wants_family(family_of(&name)) {
-                self.count(process, thread, place, &name, n);
+                self.count(program, thread, place, &name, n);
             }
         }
     }

@@ -57,7 +57,7 @@ pub struct StringOperand {
 pub struct Instrumentation {
     watches_memory: bool,
     counts: bool,
-    stack_accesses: bool,
+    implicit_accesses: bool,
     /// Calls, returns and hooked functions are watched.
     watches_calls: bool,
     only_places: Vec<PlaceFilter>,
@@ -76,7 +76,7 @@ impl Instrumentation {
         Instrumentation {
             watches_memory,
             counts: options.count,
-            stack_accesses: options.stack_accesses,
+            implicit_accesses: options.implicit_accesses,
             watches_calls: watches_memory || options.sync || options.functions,
             only_places: options.only_places.clone(),
             sites: boxcar::Vec::new(),

@@ -156,7 +156,7 @@ impl Instrumentation {
         let mut strings = Vec::new();
         let mut scans = false;
         for operand in &decoded.operands {
-            if operand.stack && !self.stack_accesses {
+            if operand.implicit && !self.implicit_accesses {
                 continue;
             }
             match operand.extent {

@@ -14,10 +14,10 @@ use super::roles;
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
-use crate::thread::ThreadState;
+use crate::thread::{Inside, ThreadState};
 use crate::trampoline::slot;
 use raddle_dynamorio::process;
-use raddle_model::{Address, EventKind};
+use raddle_model::{Address, EventKind, Role};
 
 /// A call that has not returned.
 #[derive(Debug, Clone)]
@@ -29,8 +29,8 @@ pub struct Pending {
     pub returns_to: u64,
     /// End of the stack it was made on.
     stack_end: u64,
-    /// Whether the thread was inside an opaque function when it was made.
-    was_opaque: bool,
+    /// Whose code the thread ran when it was made.
+    made_inside: Inside,
 }
 
 /// What kind of call.
@@ -57,7 +57,13 @@ pub fn enter(
     arguments: [u64; 6],
     at: Registers,
 ) {
-    if thread.is_opaque() {
+    let hook = &probe.monitor.hooks[index as usize].hook;
+    let counts = match thread.inside() {
+        Inside::Program => true,
+        Inside::Library => is_allocation(&hook.role),
+        Inside::Allocator => false,
+    };
+    if !counts {
         return;
     }
     let returns_to = target::return_address(at.sp);
@@ -67,7 +73,6 @@ pub fn enter(
     }
     let spot = call_spot(probe, thread, returns_to, after, at.bp);
     abandon_above(probe, thread, at.sp, spot);
-    let hook = &probe.monitor.hooks[index as usize].hook;
     let call = Call { arguments, result: 0, team: bodies::current_team(thread) };
     if probe.options.functions {
         let shown = hook.arguments.iter().filter(|e| !e.needs_return());
@@ -75,15 +80,15 @@ pub fn enter(
         thread.emit(probe, spot, EventKind::FunctionEnter { hook: index, arguments });
     }
     let (object, other) = roles::entered(probe, thread, hook, &call, spot);
-    if matches!(hook.role, raddle_model::Role::ThreadExit) {
+    if matches!(hook.role, Role::ThreadExit) {
         // Does not return, and runs the program's own clean-up code.
         return;
     }
     let what = PendingKind::Hook { index, arguments, object, other };
-    let opaque = hook.opaque;
     push(thread, what, after, returns_to);
-    if opaque {
-        thread.set_opaque(true);
+    if hook.opaque {
+        let allocates = is_allocation(&hook.role);
+        thread.set_inside(if allocates { Inside::Allocator } else { Inside::Library });
     }
     if let Some(callback) = &hook.callback {
         let function = super::expression::evaluate(callback, &call);
@@ -110,7 +115,7 @@ pub fn enter_callback(
     abandon_above(probe, thread, at.sp, spot);
     let Some(body) = bodies::body_of(probe, thread, function, data) else { return };
     push(thread, PendingKind::Callback(body), after, returns_to);
-    thread.set_opaque(false);
+    thread.set_inside(Inside::Program);
     bodies::begin(probe, thread, body, spot);
 }
 
@@ -137,6 +142,10 @@ pub fn abandon_all(probe: &Probe, thread: &mut ThreadState, spot: Spot) {
         let left = pop_state_only(thread);
         finish(probe, thread, left, None, spot);
     }
+}
+
+fn is_allocation(role: &Role) -> bool {
+    matches!(role, Role::Allocate { .. } | Role::Reallocate { .. } | Role::Free { .. })
 }
 
 fn is_jump(thread: &ThreadState, sp: u64, returns_to: u64) -> bool {
@@ -166,7 +175,7 @@ fn push(thread: &mut ThreadState, what: PendingKind, sp: u64, returns_to: u64) {
         sp,
         returns_to,
         stack_end: thread.stack_region.1,
-        was_opaque: thread.is_opaque(),
+        made_inside: thread.inside(),
     };
     thread.pending.push(pending);
     thread.slots.set(slot::PENDING, sp);
@@ -175,7 +184,7 @@ fn push(thread: &mut ThreadState, what: PendingKind, sp: u64, returns_to: u64) {
 fn pop(thread: &mut ThreadState) -> Option<Pending> {
     let done = pop_state_only(thread);
     if let Some(done) = &done {
-        thread.set_opaque(done.was_opaque);
+        thread.set_inside(done.made_inside);
     }
     let innermost = thread.pending.last().map_or(u64::MAX, |p| p.sp);
     thread.slots.set(slot::PENDING, innermost);
