@@ -5,6 +5,7 @@
 //! (`_M_impl`, `__data`) or through Rust's cells and atomics says nothing to the reader.
 
 use crate::dwarf::{Entry, View};
+use crate::type_names::scope_prefix;
 use std::ops::Range;
 
 /// Types nest; one nested deeper than this refers to itself.
@@ -194,6 +195,19 @@ impl<'v, 'd> Types<'v, 'd> {
         parts
     }
 
+    fn is_atomic(&self, entry: &Entry<'d>) -> bool {
+        let rust = entry.unit.is_rust();
+        let library = if rust { "core::sync::atomic::" } else { "std::" };
+        match entry.tag() {
+            gimli::DW_TAG_atomic_type => true,
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
+                entry.name().is_some_and(|name| is_atomic_name(&name, rust))
+                    && scope_prefix(self.view, entry).starts_with(library)
+            }
+            _ => false,
+        }
+    }
+
     fn add_atomic_parts(
         &self,
         entry: Entry<'d>,
@@ -203,7 +217,7 @@ impl<'v, 'd> Types<'v, 'd> {
     ) {
         let Some(left) = budget.checked_sub(1).filter(|_| parts.len() < MAX_PARTS) else { return };
         *budget = left;
-        if is_atomic(&entry) {
+        if self.is_atomic(&entry) {
             parts.extend(self.size(&entry).map(|size| start..start.saturating_add(size)));
             return;
         }
@@ -256,18 +270,16 @@ fn is_wrapper(entry: &Entry) -> bool {
     )
 }
 
-fn is_atomic(entry: &Entry) -> bool {
-    let structure = matches!(entry.tag(), gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
-    entry.tag() == gimli::DW_TAG_atomic_type
-        || structure && entry.name().is_some_and(|name| is_atomic_name(&name, entry.unit.is_rust()))
-}
-
+/// The names of atomic types, scope aside.
 fn is_atomic_name(name: &str, rust: bool) -> bool {
     if rust {
-        // `AtomicUsize`, and since 1.9x `Atomic<usize>`.
-        let width = name.strip_prefix("Atomic").unwrap_or("?");
-        let widths = ["Bool", "Ptr", "I", "U"];
-        return width.starts_with('<') || widths.iter().any(|prefix| width.starts_with(prefix));
+        const KINDS: [&str; 13] = [
+            "Bool", "I8", "I16", "I32", "I64", "I128", "Isize", "U8", "U16", "U32", "U64", "U128",
+            "Usize",
+        ];
+        // `AtomicUsize`, and in newer libraries `Atomic<usize>`.
+        let kind = name.strip_prefix("Atomic").unwrap_or("?");
+        return KINDS.contains(&kind) || kind.starts_with('<') || kind.starts_with("Ptr<");
     }
     name.starts_with("atomic<") || name.starts_with("__atomic_base<") || name == "atomic_flag"
 }

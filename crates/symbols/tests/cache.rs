@@ -1,5 +1,7 @@
 //! Facts kept in a directory.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Workshop, hook};

@@ -3,6 +3,8 @@
 //! A small generator flips bytes all over a program with debug information. What comes back does
 //! not matter; that something does, without panic, is the point.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Workshop, hook};
@@ -20,7 +22,7 @@ int work(int) __attribute__((ifunc("choose")));
 int main(int argc, char **argv) { ns::ready = twice(argc); return work(1); }
 "#;
 
-/// A few seconds' worth; `RADDLE_DAMAGE=n` runs more (100,000 were, with overflow checks).
+/// A few seconds' worth; `RADDLE_DAMAGE=n` runs more (60,000 were, with overflow checks).
 const ROUNDS: u64 = 150;
 
 #[test]

@@ -1,5 +1,7 @@
 //! Module facts: what the probe is told.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Workshop, address, addresses, hook, instruction, libc, line_of, run, symboliser};
@@ -308,6 +310,12 @@ int main(int argc, char **argv) {
     }
     let binary = shop.compile("t.c", text, &["-O2"]);
     assert!(facts(&binary, &[]).atomic.is_empty(), "nothing to know it from");
+
+    // A type that only looks like one of the library's.
+    let text = "namespace mine { template <class T> struct atomic { T value; }; }
+        mine::atomic<int> plain; int main(int n, char **) { plain.value = n; return 0; }";
+    let binary = shop.compile("t.cc", text, &["-g", "-O2"]);
+    assert!(facts(&binary, &[]).atomic.is_empty());
 }
 
 #[test]

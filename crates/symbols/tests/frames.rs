@@ -1,5 +1,7 @@
 //! Names of code: functions, inlined functions, lines, wherever the debug information is.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Workshop, address, line_of, run, symboliser};
@@ -74,16 +76,51 @@ fn inlined_functions_in_every_kind_of_executable() {
 }
 
 #[test]
-fn zstd_compressed_sections() {
+fn compressed_sections_of_other_kinds() {
     let shop = Workshop::new();
     let binary = shop.compile("p.c", C, &["-g", "-O2"]);
-    let compressed = shop.path("zstd");
-    let mut objcopy = Command::new("objcopy");
-    objcopy.arg("--compress-debug-sections=zstd").arg(&binary).arg(&compressed);
-    if !objcopy.status().unwrap().success() {
-        return; // These binutils cannot do it.
+    for kind in ["zlib-gnu", "zstd"] {
+        let compressed = shop.path(kind);
+        let mut objcopy = Command::new("objcopy");
+        objcopy.arg(format!("--compress-debug-sections={kind}")).arg(&binary).arg(&compressed);
+        // Older binutils cannot do the one, newer ones may drop the other.
+        if objcopy.status().unwrap().success() {
+            check_inlined(&inlined_frames(&mut symboliser(), &compressed));
+        }
     }
-    check_inlined(&inlined_frames(&mut symboliser(), &compressed));
+}
+
+#[test]
+fn debuginfod_is_asked_if_the_user_wants_it() {
+    // The environment belongs to the whole process: a second one of this test does the asking.
+    const BINARY: &str = "RADDLE_TEST_BINARY";
+    if let Some(binary) = std::env::var_os(BINARY) {
+        let sources = DebugSources { directories: vec![], ..DebugSources::default() };
+        let mut symbols = Symboliser::new(SymboliserOptions { sources });
+        check_inlined(&inlined_frames(&mut symbols, Path::new(&binary)));
+        return;
+    }
+    let shop = Workshop::new();
+    let binary = shop.compile("p.c", C, &["-g", "-O2"]);
+    let id = symboliser().build_id(&binary).unwrap();
+    let debug = shop.path("downloaded");
+    run(Command::new("objcopy").arg("--only-keep-debug").arg(&binary).arg(&debug));
+    run(Command::new("strip").arg(&binary));
+    let finder = shop.path("debuginfod-find");
+    let script =
+        format!("#!/bin/sh\n[ \"$1 $2\" = \"debuginfo {id}\" ] && echo {}\n", debug.display());
+    std::fs::write(&finder, script).unwrap();
+    run(Command::new("chmod").arg("+x").arg(&finder));
+    let ask = |urls: &str| {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let path =
+            format!("{}:{}", finder.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        child.args(["--exact", "debuginfod_is_asked_if_the_user_wants_it"]);
+        child.env(BINARY, &binary).env("PATH", path).env("DEBUGINFOD_URLS", urls);
+        child.output().unwrap().status.success()
+    };
+    assert!(ask("http://127.0.0.1:1"));
+    assert!(!ask(""), "without addresses nobody is asked");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Names of data: variables, elements, members.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Workshop, address, line_of, run, symboliser};

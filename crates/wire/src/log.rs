@@ -17,7 +17,8 @@
 
 use crate::WireError;
 use crate::options::PlaceCount;
-use raddle_model::{Event, ModuleId, Place, StackId, ThreadId};
+use raddle_model::finding::Finding;
+use raddle_model::{Address, Event, ModuleId, Place, StackId, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -106,6 +107,25 @@ pub enum Record {
         /// Its file.
         path: String,
     },
+    /// A finding, when it is new and again when its count is final: the last record of a number
+    /// holds.
+    Finding {
+        /// Which, from 0.
+        number: u32,
+        /// What it is.
+        finding: Finding,
+        /// The heap block that the memory belongs to.
+        block: Option<HeapBlock>,
+    },
+    /// What the detector looked at, once, at the end.
+    Looked {
+        /// Accesses that reached it.
+        accesses: u64,
+        /// Synchronisation events that reached it.
+        synchronisations: u64,
+        /// Distinct locks.
+        locks: u64,
+    },
     /// Accesses per place of one thread, in count mode; several records add up.
     Counts {
         /// Whose.
@@ -125,6 +145,21 @@ pub enum Record {
         /// Why, and where.
         what: String,
     },
+}
+
+/// A block of the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeapBlock {
+    /// First byte.
+    pub start: Address,
+    /// Bytes.
+    pub size: u64,
+    /// Who allocated it.
+    pub thread: ThreadId,
+    /// Where.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
 }
 
 /// Name of a process's log in the run directory. A process that becomes another program by `exec`

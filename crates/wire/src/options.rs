@@ -30,6 +30,8 @@ pub struct ProbeOptions {
     pub implicit_accesses: bool,
     /// Restrict memory events to these places: per module path, offset ranges. Empty: all.
     pub only_places: Vec<PlaceFilter>,
+    /// Feed the events to this detector instead of reporting them; its findings are reported.
+    pub detector: Option<DetectorChoice>,
     /// Report forked children too, each in a log of its own.
     pub follow: bool,
     /// Process id of the command: when it is gone, nobody reads and nobody is waited for.
@@ -38,6 +40,19 @@ pub struct ProbeOptions {
     pub max_lag: u64,
     /// The merged hook table; module facts refer to it by index.
     pub hooks: Vec<Hook>,
+}
+
+/// The detectors, by the words of `--detector` and `--states`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DetectorChoice {
+    /// Observed and predicted races.
+    Hybrid,
+    /// Observed races only.
+    HappensBefore,
+    /// Helgrind+ with six states.
+    HelgrindShort,
+    /// Helgrind+ with eight states.
+    HelgrindLong,
 }
 
 /// What is done with memory accesses.
