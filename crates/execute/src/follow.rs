@@ -1,7 +1,7 @@
 //! Following one process by its log: records become calls of the observer, in the order things
 //! happened.
 
-use crate::Observer;
+use crate::{Looked, Observer};
 use raddle_model::{Event, EventKind, Place, StackId, ThreadId};
 use raddle_wire::log::{LogReader, Merger, Record, State};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -158,6 +158,18 @@ impl Followed {
             }
             Record::Counts { thread, places } => observer.counts(pid, thread, places),
             Record::EventCounts { thread, counts } => observer.event_counts(pid, thread, counts),
+            Record::Finding { number, finding, block } => {
+                observer.finding(pid, number, finding, block);
+            }
+            Record::Looked { accesses, synchronisations, locks } => {
+                observer.looked(pid, Looked { accesses, synchronisations, locks });
+            }
+            Record::Finding { number, finding, block } => {
+                observer.finding(pid, number, finding, block);
+            }
+            Record::Looked { accesses, synchronisations, locks } => {
+                observer.looked(pid, accesses, synchronisations, locks);
+            }
             Record::Failure { what } => self.failure = Some(what),
         });
         match read {

@@ -101,7 +101,9 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         output: request.output,
         stacks: request.stacks,
         implicit_accesses: request.implicit_accesses,
+        detector: request.detector,
         only_places: request.only_places.clone(),
+        detector: request.detector,
         follow: execution.follow,
         command: std::process::id(),
         max_lag: MAX_LAG,
@@ -189,7 +191,9 @@ mod tests {
             output: false,
             stacks: false,
             implicit_accesses: false,
+            detector: None,
             only_places: Vec::new(),
+            detector: None,
         }
     }
 

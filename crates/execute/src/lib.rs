@@ -25,8 +25,12 @@ pub use target::{Target, TargetError};
 
 use engine::EngineFiles;
 use raddle_hooks::HookSet;
+use raddle_model::finding::Finding;
+use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::options::{MemoryMode, PlaceCount, PlaceFilter};
+use raddle_wire::log::HeapBlock;
+use raddle_wire::log::HeapBlock;
+use raddle_wire::options::{DetectorChoice, MemoryMode, PlaceCount, PlaceFilter};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,8 +84,23 @@ pub struct ProbeRequest {
     pub stacks: bool,
     /// Memory events of what `push`, `pop`, `call` and `ret` do to the stack too.
     pub implicit_accesses: bool,
+    /// Feed the events to this detector instead of reporting them.
+    pub detector: Option<DetectorChoice>,
     /// Memory events only from here; everywhere, if empty.
     pub only_places: Vec<PlaceFilter>,
+    /// Feed the events to this detector and report its findings instead.
+    pub detector: Option<DetectorChoice>,
+}
+
+/// What a detector looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looked {
+    /// Accesses that reached it.
+    pub accesses: u64,
+    /// Synchronisation events that reached it.
+    pub synchronisations: u64,
+    /// Distinct locks.
+    pub locks: u64,
 }
 
 /// Hears what the probe saw. Events of one process come in their total order; a stack comes
@@ -102,6 +121,33 @@ pub trait Observer {
 
     /// Other events of one thread in count mode: name, place, how often; several calls add up.
     fn event_counts(&mut self, process: u32, thread: ThreadId, counts: Vec<(String, Place, u64)>);
+
+    /// A finding of the detector: when it is new and again when its count is final, so the last
+    /// call with a number holds. `block` is the heap block that the memory belongs to.
+    fn finding(
+        &mut self,
+        _process: u32,
+        _number: u32,
+        _finding: Finding,
+        _block: Option<HeapBlock>,
+    ) {
+    }
+
+    /// What the detector looked at, once, at the end.
+    fn looked(&mut self, _process: u32, _looked: Looked) {}
+
+    /// A finding of the detector: new, or one of an earlier number with its count brought up to date.
+    fn finding(
+        &mut self,
+        _process: u32,
+        _number: u32,
+        _finding: Finding,
+        _block: Option<HeapBlock>,
+    ) {
+    }
+
+    /// What the detector looked at, at the end.
+    fn looked(&mut self, _process: u32, _accesses: u64, _synchronisations: u64, _locks: u64) {}
 
     /// Nothing more has come for now: the moment to flush.
     fn idle(&mut self) {}
