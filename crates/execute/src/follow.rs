@@ -164,12 +164,6 @@ impl Followed {
             Record::Looked { accesses, synchronisations, locks } => {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });
             }
-            Record::Finding { number, finding, block } => {
-                observer.finding(pid, number, finding, block);
-            }
-            Record::Looked { accesses, synchronisations, locks } => {
-                observer.looked(pid, accesses, synchronisations, locks);
-            }
             Record::Failure { what } => self.failure = Some(what),
         });
         match read {

@@ -101,7 +101,6 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         output: request.output,
         stacks: request.stacks,
         implicit_accesses: request.implicit_accesses,
-        detector: request.detector,
         only_places: request.only_places.clone(),
         detector: request.detector,
         follow: execution.follow,
@@ -191,7 +190,6 @@ mod tests {
             output: false,
             stacks: false,
             implicit_accesses: false,
-            detector: None,
             only_places: Vec::new(),
             detector: None,
         }

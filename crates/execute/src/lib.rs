@@ -26,9 +26,7 @@ pub use target::{Target, TargetError};
 use engine::EngineFiles;
 use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
-use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::log::HeapBlock;
 use raddle_wire::log::HeapBlock;
 use raddle_wire::options::{DetectorChoice, MemoryMode, PlaceCount, PlaceFilter};
 use std::ffi::OsString;
@@ -84,8 +82,6 @@ pub struct ProbeRequest {
     pub stacks: bool,
     /// Memory events of what `push`, `pop`, `call` and `ret` do to the stack too.
     pub implicit_accesses: bool,
-    /// Feed the events to this detector instead of reporting them.
-    pub detector: Option<DetectorChoice>,
     /// Memory events only from here; everywhere, if empty.
     pub only_places: Vec<PlaceFilter>,
     /// Feed the events to this detector and report its findings instead.
@@ -135,19 +131,6 @@ pub trait Observer {
 
     /// What the detector looked at, once, at the end.
     fn looked(&mut self, _process: u32, _looked: Looked) {}
-
-    /// A finding of the detector: new, or one of an earlier number with its count brought up to date.
-    fn finding(
-        &mut self,
-        _process: u32,
-        _number: u32,
-        _finding: Finding,
-        _block: Option<HeapBlock>,
-    ) {
-    }
-
-    /// What the detector looked at, at the end.
-    fn looked(&mut self, _process: u32, _accesses: u64, _synchronisations: u64, _locks: u64) {}
 
     /// Nothing more has come for now: the moment to flush.
     fn idle(&mut self) {}
