@@ -212,7 +212,6 @@ impl Events {
             output: wants(Family::Output),
             stacks: self.stacks,
             implicit_accesses: true,
-            detector: None,
             only_places: selection.places().to_vec(),
             detector: None,
         }

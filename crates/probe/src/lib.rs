@@ -5,12 +5,14 @@
 //! - [`instrument`]: blocks of the target's code get inline counters and lean calls;
 //! - [`trampoline`]: what a lean call goes through;
 //! - [`monitor`]: hooked functions, system calls, threads and modules become events;
+//! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`stacks`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
 //!
 //! It knows the hook table and the module facts; it knows nothing of files, symbols or debug
 //! information: those are the command's.
 
+mod analysis;
 mod instrument;
 mod libc_free;
 mod memory;

@@ -1,5 +1,6 @@
 //! The probe as a whole: what it was told, what it has learned, and its start and end.
 
+use crate::analysis::Analysis;
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::environment;
 use crate::memory::log::{Log, Writer};
@@ -27,6 +28,7 @@ pub struct Probe {
     pub monitor: Monitor,
     pub instrumentation: Instrumentation,
     pub stacks: Stacks,
+    pub analysis: Option<Analysis>,
     /// Replaced in a forked child that is followed; absent in one that is not.
     log: Mutex<Option<Arc<Log>>>,
 }
@@ -65,6 +67,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         monitor: Monitor::new(&options),
         instrumentation: Instrumentation::new(&options),
         stacks: Stacks::default(),
+        analysis: options.detector.map(Analysis::new),
         log: Mutex::new(Some(Arc::new(log))),
         options,
     };
@@ -183,6 +186,9 @@ impl Client for Probe {
             None => None,
         };
         *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
+        if let Some(analysis) = &self.analysis {
+            analysis.restart();
+        }
         threads::forked(self, thread.os_id());
         modules::announce_all(self);
     }

@@ -96,7 +96,9 @@ impl Stacks {
     /// The stack at `spot`, interned; a new one is written to the log first.
     pub fn capture(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
         let mut addresses = Vec::with_capacity(32);
-        self.unwind(&mut thread.stacks.0, spot, &mut addresses);
+        thread.find_stack(spot.sp);
+        let stack = spot.sp..thread.stack_region.1;
+        self.unwind(&mut thread.stacks.0, spot, stack, &mut addresses);
         let mut interned = self.interned.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(id) = interned.get(addresses.as_slice()) {
             return *id;
@@ -115,7 +117,13 @@ impl Stacks {
         self.interned.lock().unwrap_or_else(|e| e.into_inner()).clear();
     }
 
-    fn unwind(&self, cache: &mut CacheX86_64, spot: Spot, into: &mut Vec<u64>) {
+    fn unwind(
+        &self,
+        cache: &mut CacheX86_64,
+        spot: Spot,
+        stack: Range<u64>,
+        into: &mut Vec<u64>,
+    ) {
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         let mut at = if spot.returns {
@@ -127,7 +135,7 @@ impl Stacks {
             FrameAddress::from_instruction_pointer(spot.pc)
         };
         into.push(spot.pc);
-        let mut read = |address| target::word(address).ok_or(());
+        let mut read = |address| target::stack_word(address, &stack).ok_or(());
         while into.len() < MAX_FRAMES {
             match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
                 Ok(Some(return_address)) => {

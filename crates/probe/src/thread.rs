@@ -4,6 +4,7 @@
 //! callbacks find it through the same slot. Only the end of a thread goes through the registry,
 //! because the engine may end threads from another one when the process exits.
 
+use crate::analysis::Recent;
 use crate::memory::Reservation;
 use crate::memory::log::{Log, Writer};
 use crate::monitor::hooks::Pending;
@@ -11,8 +12,9 @@ use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
+use raddle_dynamorio::process;
 use raddle_dynamorio::slots::{Slots, ThreadSlots};
-use raddle_model::{Address, Event, EventKind, Place, ThreadId};
+use raddle_model::{Address, Event, EventKind, Family, Place, StackId, ThreadId};
 use raddle_wire::log::Record;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,6 +43,8 @@ pub struct ThreadState {
     pub inlined: Address,
     pub places: PlaceCache,
     pub stacks: ThreadStacks,
+    /// Accesses the detector has been told of since the last synchronisation.
+    pub recent: Recent,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
@@ -90,6 +94,7 @@ impl ThreadState {
             inlined: Address(0),
             places: PlaceCache::default(),
             stacks: ThreadStacks::default(),
+            recent: Recent::default(),
             stack_region: (0, 0),
             system_call: [0; 3],
             log,
@@ -117,27 +122,46 @@ impl ThreadState {
         self.slots.set(slot::OPAQUE, inside as u64);
     }
 
-    /// Reports an event at a spot of the target's code, or counts it.
+    /// Makes [`Self::stack_region`] the region the stack pointer is in.
+    pub fn find_stack(&mut self, sp: u64) {
+        if !(self.stack_region.0..self.stack_region.1).contains(&sp) {
+            self.stack_region = process::region_of(sp).map_or((0, 0), |r| (r.start, r.end));
+        }
+    }
+
+    /// Reports an event at a spot of the target's code: to the log, the detector or the counts,
+    /// whichever this execution has.
     pub fn emit(&mut self, probe: &Probe, spot: Spot, kind: EventKind) {
-        if self.log.is_none() || !probe.wants(kind.family()) {
+        let family = kind.family();
+        if self.log.is_none() || !probe.wants(family) {
             return;
         }
-        if probe.options.count && kind.family() != raddle_model::Family::Process {
+        if probe.options.count && family != Family::Process {
             let name = kind.name();
-            let count =
-                self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
+            let count = self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
             count.1 += 1;
             return;
         }
         let stack = if probe.options.stacks {
             probe.stacks.capture(probe, self, spot)
         } else {
-            raddle_model::StackId::NONE
+            StackId::NONE
         };
-        let Some(log) = &self.log else { return };
-        let event =
-            Event { order: log.next_order(), thread: self.id, place: spot.place, stack, kind };
-        self.write(&Record::Event(event));
+        let mut event = Event { order: 0, thread: self.id, place: spot.place, stack, kind };
+        if let Some(analysis) = &probe.analysis {
+            if !matches!(event.kind, EventKind::Access { .. } | EventKind::Range { .. }) {
+                self.recent.next_segment();
+            }
+            analysis.event(self, &mut event);
+            // Who the threads are and what code there is, the report must know as well.
+            if !matches!(family, Family::Thread | Family::Process) {
+                return;
+            }
+        }
+        if let Some(log) = &self.log {
+            event.order = log.next_order();
+            self.write(&Record::Event(event));
+        }
     }
 
     /// Appends a record to the log.

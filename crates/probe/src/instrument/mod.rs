@@ -63,8 +63,6 @@ pub struct Instrumentation {
     only_places: Vec<PlaceFilter>,
     sites: boxcar::Vec<Site>,
     blocks: boxcar::Vec<counting::CountedBlock>,
-    /// Addresses after calls.
-    return_sites: RwLock<FxHashSet<u64>>,
     /// Functions that hooked ones call back.
     callbacks: RwLock<FxHashSet<u64>>,
 }
@@ -81,7 +79,6 @@ impl Instrumentation {
             only_places: options.only_places.clone(),
             sites: boxcar::Vec::new(),
             blocks: boxcar::Vec::new(),
-            return_sites: RwLock::default(),
             callbacks: RwLock::default(),
         }
     }
@@ -107,22 +104,11 @@ impl Instrumentation {
 
     /// Code was unmapped: what was known of its addresses is no longer true.
     pub fn forget(&self, range: Range<u64>) {
-        for set in [&self.return_sites, &self.callbacks] {
-            set.write().unwrap_or_else(|e| e.into_inner()).retain(|pc| !range.contains(pc));
-        }
-    }
-
-    fn is_return_site(&self, pc: u64) -> bool {
-        self.return_sites.read().unwrap_or_else(|e| e.into_inner()).contains(&pc)
+        let mut callbacks = self.callbacks.write().unwrap_or_else(|e| e.into_inner());
+        callbacks.retain(|pc| !range.contains(pc));
     }
 
     fn is_callback(&self, pc: u64) -> bool {
         self.callbacks.read().unwrap_or_else(|e| e.into_inner()).contains(&pc)
-    }
-
-    fn add_return_site(&self, pc: u64) {
-        if !self.is_return_site(pc) {
-            self.return_sites.write().unwrap_or_else(|e| e.into_inner()).insert(pc);
-        }
     }
 }

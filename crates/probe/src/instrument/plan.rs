@@ -4,8 +4,9 @@ use super::counting::CountedBlock;
 use super::{Instrumentation, Site, StringOperand};
 use crate::monitor::modules::LoadedModule;
 use crate::probe::Probe;
-use raddle_decode::{AddressExpr, Decoded, Extent, Flow, Operand, Segment, decode};
+use raddle_decode::{AddressExpr, Decoded, Extent, Operand, Segment, decode};
 use raddle_dynamorio::block::{AddressForm, AppInstruction, Block, Register, SegmentRegister};
+use raddle_dynamorio::process;
 use raddle_model::{AccessKind, ModuleId, Place};
 use raddle_wire::facts::FactsView;
 
@@ -66,7 +67,7 @@ impl Instrumentation {
         if !self.watches_calls {
             return plan;
         }
-        if self.is_return_site(first) {
+        if follows_call(first) {
             plan.returns = Some(self.add_site(Site::Return { pc: first }));
         }
         if self.is_callback(first) {
@@ -109,9 +110,6 @@ impl Instrumentation {
             }
         }
         let decoded = decode(instruction.bytes, pc)?;
-        if decoded.flow == Flow::Call {
-            self.add_return_site(pc + instruction.bytes.len() as u64);
-        }
         if decoded.atomic && self.plan_inlined(around, &decoded, place, &mut step) {
             return Some(step);
         }
@@ -234,6 +232,23 @@ impl Surroundings<'_> {
             kind => kind,
         }
     }
+}
+
+/// Is this where a call returns to? Judged by the bytes before it: `call rel32`, or `call` by a
+/// register or memory. Bytes that merely look so cost a comparison and harm nothing. Remembering
+/// the calls that were met would not do: a loop's condition behind a call is often reached by a
+/// jump, and its block built, before the call is met.
+fn follows_call(pc: u64) -> bool {
+    /// `ff /2` with a SIB byte and a 32-bit displacement; prefixes come before it.
+    const LONGEST: usize = 7;
+    const CALL_RELATIVE: u8 = 0xe8;
+    const GROUP_5: u8 = 0xff;
+    let mut before = [0; LONGEST];
+    if process::read(pc.wrapping_sub(LONGEST as u64), &mut before) != LONGEST {
+        return false;
+    }
+    let is_indirect = |pair: &[u8]| pair[0] == GROUP_5 && matches!(pair[1] >> 3 & 7, 2 | 3);
+    before[LONGEST - 5] == CALL_RELATIVE || before.windows(2).any(is_indirect)
 }
 
 fn address_form(expression: &AddressExpr) -> AddressForm {

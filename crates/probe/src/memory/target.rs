@@ -16,6 +16,18 @@ pub fn return_address(sp: u64) -> u64 {
     unsafe { (sp as *const u64).read_unaligned() }
 }
 
+/// The eight bytes at an address, quickly if they are on the current thread's own stack.
+///
+/// `stack` must be the mapped region from the thread's stack pointer up to the stack's end.
+pub fn stack_word(address: u64, stack: &std::ops::Range<u64>) -> Option<u64> {
+    if stack.contains(&address) && stack.end - address >= 8 {
+        // SAFETY: inside the live part of the current thread's stack, which stays mapped while the
+        // thread runs our code.
+        return Some(unsafe { (address as *const u64).read_unaligned() });
+    }
+    word(address)
+}
+
 /// The four bytes at an address; `None` when unreadable.
 pub fn half(address: u64) -> Option<u32> {
     let mut bytes = [0; 4];

@@ -16,7 +16,6 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::{Inside, ThreadState};
 use crate::trampoline::slot;
-use raddle_dynamorio::process;
 use raddle_model::{Address, EventKind, Role};
 
 /// A call that has not returned.
@@ -167,9 +166,7 @@ fn is_left_behind(call: &Pending, sp: u64) -> bool {
 }
 
 fn push(thread: &mut ThreadState, what: PendingKind, sp: u64, returns_to: u64) {
-    if !(thread.stack_region.0..thread.stack_region.1).contains(&sp) {
-        thread.stack_region = process::region_of(sp).map_or((0, 0), |r| (r.start, r.end));
-    }
+    thread.find_stack(sp);
     let pending = Pending {
         what,
         sp,

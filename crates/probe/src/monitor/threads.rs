@@ -113,6 +113,9 @@ pub fn process_end(probe: &Probe, log: &std::sync::Arc<Log>) {
     let Some(mut last) = ThreadState::new(ThreadId(0), slots, None, Some(log.clone())) else {
         return;
     };
+    if let Some(analysis) = &probe.analysis {
+        analysis.finish(&mut last);
+    }
     let status = probe.threads.exit_status();
     last.emit(probe, NOWHERE, EventKind::ProcessEnd { status });
     last.close();
