@@ -41,7 +41,12 @@ pub fn module_facts_from(
     sources: &DebugSources,
 ) -> Result<ModuleFacts, SymbolError> {
     let binary = Binary::open(path, sources)?;
-    let entries = entries(&binary, request.hooks);
+    let mut entries = entries(&binary, request.hooks);
+    let half_seen = half_seen_libraries(&binary, request.hooks);
+    let is_half_seen = |hook: u32| {
+        request.hooks.get(hook as usize).is_some_and(|h| half_seen.contains(&*h.library))
+    };
+    entries.retain(|_, hook| !is_half_seen(*hook));
     let opaque = |hook: &u32| request.hooks.get(*hook as usize).is_some_and(|hook| hook.opaque);
     let mut facts = ModuleFacts {
         guarded: entries.values().any(opaque)
@@ -51,6 +56,7 @@ pub fn module_facts_from(
         ..ModuleFacts::default()
     };
     add_from_debug_information(&mut facts, &binary, request.hooks);
+    facts.inlined.retain(|(_, hook)| !is_half_seen(*hook));
     Ok(facts)
 }
 
@@ -96,6 +102,28 @@ fn entries(binary: &Binary, hooks: &[Hook]) -> BTreeMap<u64, u32> {
         }
     }
     found
+}
+
+/// Libraries whose work can be seen only in part here: some of it is inlined, and the module's own
+/// code has no debug information to show it. A Rust release build has that of the standard library
+/// only: its slow paths would take locks that nobody is ever seen to release.
+fn half_seen_libraries<'a>(binary: &Binary, hooks: &'a [Hook]) -> BTreeSet<&'a str> {
+    let own_code = binary.dwarf.as_ref().is_some_and(|s| describes_own_code(&s.borrow()));
+    let inlined = hooks.iter().filter(|hook| !own_code && !hook.inlined.is_empty());
+    inlined.map(|hook| &*hook.library).collect()
+}
+
+/// Is there a unit that was not compiled with the Rust standard library itself (which carries the
+/// path of its own build, `/rustc/COMMIT`)?
+fn describes_own_code(dwarf: &gimli::Dwarf<crate::dwarf::Slice<'_>>) -> bool {
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        if unit.comp_dir.is_some_and(|directory| !directory.slice().starts_with(b"/rustc/")) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What a function's name means for the facts.

@@ -139,8 +139,10 @@ impl<'v, 'd> Types<'v, 'd> {
                 Some(_) if opaque => None,
                 Some(name) if structure.unit.is_rust() => Some(name.trim_start_matches("__")),
                 Some(name) if is_reserved(name) => {
+                    // The elements of std::array; not the bytes that give sem_t its size.
                     let bare = self.bare(self.of(&member)?)?;
-                    if bare.tag() != gimli::DW_TAG_array_type {
+                    let is_union = structure.tag() == gimli::DW_TAG_union_type;
+                    if is_union || bare.tag() != gimli::DW_TAG_array_type {
                         return None;
                     }
                     None

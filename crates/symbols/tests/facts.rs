@@ -10,7 +10,7 @@ use raddle_symbols::{DebugSources, FactsRequest, SymbolError, module_facts_from}
 use raddle_wire::facts::ModuleFacts;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn facts(path: &Path, hooks: &[Hook]) -> ModuleFacts {
     let request = FactsRequest { hooks, runtime: &[] };
@@ -92,13 +92,19 @@ fn the_stripped_c_library_is_quick() {
     }
     hooks.push(hook(&["strlen", "memcpy", "pthread_mutex_lock"], &[]));
     let quickest = (0..5).map(|_| {
-        let start = Instant::now();
+        let start = processor_time();
         facts(&libc, &hooks);
-        start.elapsed()
+        processor_time() - start
     });
     // The promise is 20 ms for an optimised build; tests are not.
     let limit = if cfg!(debug_assertions) { 400 } else { 20 };
     assert!(quickest.min().unwrap() < Duration::from_millis(limit));
+}
+
+/// What this thread has had of a processor: other work on the machine does not count.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
 }
 
 const INDIRECT: &str = r#"
@@ -206,6 +212,13 @@ fn main() { let counter = Mutex::new(1); bump(&counter); println!("{}", counter.
         assert_eq!(of_bump, [0, 1], "{options:?}");
         assert!(facts(&binary, &[]).inlined.is_empty());
     }
+    // A release build has debug information of the standard library only. Its slow path is a
+    // function with a symbol, but hooking that alone would show locks that nobody releases.
+    let half_seen = shop.compile("m.rs", text, &["-O"]);
+    let slow_path = hook(&["std::sys::sync::mutex::futex::Mutex::lock_contended"], &[]);
+    assert!(!facts(&half_seen, std::slice::from_ref(&slow_path)).hooks.is_empty());
+    let found = facts(&half_seen, &[hooks[0].clone(), slow_path]);
+    assert!(found.hooks.is_empty() && found.inlined.is_empty(), "{found:?}");
 }
 
 #[test]
