@@ -113,13 +113,16 @@ fn half_seen_libraries<'a>(binary: &Binary, hooks: &'a [Hook]) -> BTreeSet<&'a s
     inlined.map(|hook| &*hook.library).collect()
 }
 
-/// Is there a unit that was not compiled with the Rust standard library itself (which carries the
-/// path of its own build, `/rustc/COMMIT`)?
+/// Is there a unit that was not compiled with the Rust standard library itself? That, and what it is
+/// made of, carries the paths of its own build, `/rustc/COMMIT` and `/rust/deps`.
 fn describes_own_code(dwarf: &gimli::Dwarf<crate::dwarf::Slice<'_>>) -> bool {
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
         let Ok(unit) = dwarf.unit(header) else { continue };
-        if unit.comp_dir.is_some_and(|directory| !directory.slice().starts_with(b"/rustc/")) {
+        let of_std = |directory: &[u8]| {
+            directory.starts_with(b"/rustc/") || directory.starts_with(b"/rust/deps/")
+        };
+        if unit.comp_dir.is_some_and(|directory| !of_std(directory.slice())) {
             return true;
         }
     }
