@@ -126,16 +126,18 @@ impl Execution {
         self.orders.event(event, change);
         match &event.kind {
             EventKind::Allocate { address, size } => {
-                self.allocations.insert(address.0, *size);
                 self.forget(span(*address, *size));
+                self.allocations.insert(address.0, *size);
             }
             EventKind::Free { address, size } => {
                 let size = self.size_of(*address, *size);
-                self.allocations.remove(&address.0);
                 self.forget(span(*address, size));
             }
             EventKind::ThreadExit => {
                 self.segments.remove(&event.thread);
+            }
+            EventKind::ThreadJoined { joined: Some(joined), .. } => {
+                self.segments.remove(joined);
             }
             _ => {}
         }
@@ -228,7 +230,12 @@ impl Execution {
         if told != 0 { told } else { self.allocations.get(&address.0).copied().unwrap_or(0) }
     }
 
+    /// Memory comes or goes: whatever lay there is no more.
     fn forget(&mut self, bytes: Range<u64>) {
+        let gone: Vec<u64> = self.allocations.range(bytes.clone()).map(|(at, _)| *at).collect();
+        for at in gone {
+            self.allocations.remove(&at);
+        }
         self.held.forget(bytes.clone());
         self.orders.forget(bytes);
     }

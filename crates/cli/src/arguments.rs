@@ -26,7 +26,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub hooks: Vec<PathBuf>,
 
-    /// Keep what the run leaves (options, logs) in this new or empty directory
+    /// Keep what the run leaves in this new or empty directory
     #[arg(long, value_name = "DIR", help_heading = "Running")]
     pub out: Option<PathBuf>,
 
@@ -119,7 +119,7 @@ impl FromStr for ThreadSelector {
 }
 
 /// `30`, `30s`, `1.5m`, `200ms`, `2h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "expected a time such as 30s, 5m, 1.5h or 200ms".to_owned();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

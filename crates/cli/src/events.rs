@@ -8,6 +8,7 @@ mod selection;
 use crate::arguments::{Engine, Format, RunArguments, ThreadSelector, Verbosity};
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::terminal;
 use clap::{Args, ValueEnum};
 use observers::{Counter, Deaf, Output, Stream};
 use raddle_execute::{
@@ -19,7 +20,7 @@ use raddle_report::Paint;
 use raddle_wire::options::MemoryMode;
 use selection::Selection;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 /// Shows what a program's threads do, event by event
@@ -135,6 +136,7 @@ impl Events {
             program: self.run.program.clone(),
             cwd: None,
             limit: self.run.timeout,
+            stop_after: None,
             fixed_layout: self.run.fixed_layout,
             follow: self.run.follow,
             engine: match self.run.engine {
@@ -226,10 +228,7 @@ impl Events {
             }
             None => {
                 let stderr = std::io::stderr();
-                let wanted = |name: &str| std::env::var_os(name).is_none_or(|v| v.is_empty());
-                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-                let colour = stderr.is_terminal() && wanted("NO_COLOR") && !dumb;
-                let paint = if colour { Paint::Colour } else { Paint::Plain };
+                let paint = terminal::paint(&stderr);
                 let writer = Box::new(BufWriter::new(stderr));
                 Ok((Output::new(writer, "writing events".into()), paint))
             }
@@ -238,7 +237,7 @@ impl Events {
 }
 
 /// The shipped hook files and the user's.
-fn hooks(files: &[PathBuf]) -> Result<HookSet, Failure> {
+pub fn hooks(files: &[PathBuf]) -> Result<HookSet, Failure> {
     let mut all = raddle_hooks::shipped();
     for path in files {
         let name = path.display().to_string();

@@ -4,6 +4,10 @@ mod arguments;
 mod events;
 mod failure;
 mod names;
+mod report;
+mod run;
+mod runs;
+mod terminal;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -17,8 +21,8 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "raddle", version, max_term_width = 100, subcommand_required = true)]
 #[command(after_help = "\
-Exit codes: the target's own (128 + n for a signal); 124 --timeout; 125 Raddle failed, or was used
-wrongly; 126 the target cannot be run; 127 there is no such target.")]
+Exit codes: the target's own (128 + n for a signal); 66 `run` found something; 124 --timeout;
+125 Raddle failed, or was used wrongly; 126 the target cannot be run; 127 there is no such target.")]
 struct Raddle {
     #[command(subcommand)]
     command: Command,
@@ -26,6 +30,8 @@ struct Raddle {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
+    Report(report::Report),
     Events(events::Events),
 }
 
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
         }
     };
     let done = match raddle.command {
+        Command::Run(run) => run.run(),
+        Command::Report(report) => report.run(),
         Command::Events(events) => events.run(),
     };
     done.map(ExitCode::from).unwrap_or_else(Failure::report)

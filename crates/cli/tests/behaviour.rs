@@ -27,7 +27,7 @@ fn same(name: &str) {
         let alone = run(Command::new(&program), &scratch);
         let with = run(watch(&program, &["--count"], &scratch), &scratch);
         assert_eq!(said(&alone), said(&with), "{name} {flags}: alone, and watched");
-        let expected = header("exit").expect("an exit code").parse().unwrap();
+        let expected: i32 = header("exit").expect("an exit code").parse().unwrap();
         assert_eq!(code(&with), expected, "{name} {flags}: {with:?}");
         if header("events") != Some("no") {
             // Every access as an event: the heaviest instrumentation there is.

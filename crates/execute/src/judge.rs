@@ -30,6 +30,8 @@ pub(crate) struct Ended {
     pub probed: bool,
     /// We killed it for the time limit.
     pub timed_out: bool,
+    /// We asked it to end, or killed it when it did not, because it had run long enough.
+    pub stopped: bool,
     /// We killed it because it would not end.
     pub stuck: bool,
     /// The logs, in order of appearance.
@@ -84,10 +86,11 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     let end = match (status.code(), status.signal()) {
         _ if ended.timed_out => End::TimedOut,
         (Some(code), _) => End::Exited(code),
+        (None, Some(signal)) if ended.stopped && is_ours(signal) => End::Stopped(signal),
         (None, Some(signal)) => End::Killed(signal),
         (None, None) => return ours(first, format!("it ended inexplicably ({status})")),
     };
-    let by_force = ended.timed_out || end == End::Killed(Signal::KILL.as_raw());
+    let by_force = ended.timed_out || status.signal() == Some(Signal::KILL.as_raw());
     if ended.probed && !by_force {
         // After an `exec` the last of the process's logs counts.
         match ended.logs.iter().rfind(|log| log.process == first) {
@@ -104,6 +107,11 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     }
     let processes = ended.logs.iter().map(|log| log.process).collect::<BTreeSet<_>>().len();
     Ok(Outcome { end, processes, without_symbols: ended.without_symbols, warnings })
+}
+
+/// Is this a signal that stops a target?
+fn is_ours(signal: i32) -> bool {
+    [Signal::TERM, Signal::KILL].iter().any(|ours| ours.as_raw() == signal)
 }
 
 #[cfg(test)]
@@ -124,6 +132,7 @@ mod tests {
             status: ExitStatus::from_raw(status),
             probed: true,
             timed_out: false,
+            stopped: false,
             stuck: false,
             logs: logs.iter().map(log).collect(),
             without_symbols: Vec::new(),
@@ -183,6 +192,18 @@ mod tests {
         let outcome = judge(ended(0, &logs)).unwrap();
         assert_eq!((outcome.end, outcome.processes), (End::Exited(0), 2));
         assert_eq!(outcome.warnings, ["process 2 was killed, after 5 events"]);
+    }
+
+    #[test]
+    fn a_target_that_was_stopped_may_still_end_as_it_likes() {
+        let stopped = |status, state| {
+            let ended = Ended { stopped: true, ..ended(status, &[(1, state)]) };
+            judge(ended).map(|outcome| outcome.end).map_err(|e| e.to_string())
+        };
+        assert_eq!(stopped(15, State::Ended), Ok(End::Stopped(15)));
+        assert_eq!(stopped(9, State::Running), Ok(End::Stopped(9)));
+        assert_eq!(stopped(EXIT_3, State::Ended), Ok(End::Exited(3)));
+        assert_eq!(stopped(11, State::Ended), Ok(End::Killed(11)));
     }
 
     #[test]

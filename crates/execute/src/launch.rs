@@ -200,6 +200,7 @@ mod tests {
             program: Vec::new(),
             cwd: None,
             limit: None,
+            stop_after: None,
             fixed_layout: false,
             follow,
             engine: probe.map_or(EngineMode::Bare, |_| EngineMode::Probe(request())),

@@ -42,6 +42,8 @@ pub struct Execution {
     pub cwd: Option<PathBuf>,
     /// How long it may run before it is killed.
     pub limit: Option<Duration>,
+    /// How long it may run before it is asked to end by `SIGTERM`, and killed when it does not.
+    pub stop_after: Option<Duration>,
     /// Switch address-space randomisation off, so that addresses repeat from run to run.
     pub fixed_layout: bool,
     /// Take the probe into child processes and into programs started by `exec`, and wait for them.
@@ -150,6 +152,8 @@ pub enum End {
     Killed(i32),
     /// It exceeded [`Execution::limit`] and was killed by us.
     TimedOut,
+    /// It ran as long as [`Execution::stop_after`] says and died of this signal of ours.
+    Stopped(i32),
 }
 
 /// What became of an execution.
@@ -166,12 +170,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit code a shell would see, or 124 for the time limit.
+    /// The exit code a shell would see, or 124 for the time limit. To have been stopped is what was
+    /// asked for.
     pub fn exit_code(&self) -> u8 {
         match self.end {
             End::Exited(code) => code as u8,
             End::Killed(signal) => 128u8.saturating_add(signal as u8),
             End::TimedOut => EXIT_TIMED_OUT,
+            End::Stopped(_) => 0,
         }
     }
 }
@@ -203,5 +209,6 @@ mod tests {
         assert_eq!(code(End::Exited(255)), 255);
         assert_eq!(code(End::Killed(11)), 139);
         assert_eq!(code(End::TimedOut), 124);
+        assert_eq!(code(End::Stopped(15)), 0);
     }
 }

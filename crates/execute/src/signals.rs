@@ -35,16 +35,14 @@ impl Signals {
     }
 
     /// What has to be sent to the target because of what has come since the last call.
-    pub(crate) fn to_pass_on(&mut self) -> Vec<Signal> {
+    pub(crate) fn take_pending(&mut self) -> Vec<Signal> {
         let mut signals = Vec::new();
         for signal in self.caught.pending() {
             match signal {
                 SIGHUP => signals.push(Signal::HUP),
                 SIGTERM => signals.push(Signal::TERM),
-                SIGINT => {
-                    if impatient(&mut self.interrupts, Instant::now()) {
-                        signals.push(Signal::KILL);
-                    }
+                SIGINT if impatient(&mut self.interrupts, Instant::now()) => {
+                    signals.push(Signal::KILL);
                 }
                 _ => {}
             }

@@ -23,6 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 const EAGER_PAUSE: Duration = Duration::from_micros(500);
 /// The pause without a probe: only our own signals and the time limit are waited for.
 const BARE_PAUSE: Duration = Duration::from_millis(100);
+/// What a target that was asked to end may take for it: a server closes its connections.
+const STOPPING_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Supervises the target to its end.
 pub(crate) fn supervise(
     execution: &Execution,
@@ -51,6 +54,7 @@ pub(crate) fn supervise(
         started: Instant::now(),
         ending: None,
         timed_out: false,
+        stopped: false,
         stuck: false,
     };
     let result = supervisor.run(observer);
@@ -80,6 +84,8 @@ struct Supervisor<'a> {
     /// Since when the first process has been ending without a sign of life.
     ending: Option<Instant>,
     timed_out: bool,
+    /// It was asked to end.
+    stopped: bool,
     stuck: bool,
 }
 
@@ -212,7 +218,7 @@ impl Supervisor<'_> {
     }
 
     fn pass_signals_on(&mut self) {
-        for signal in self.signals.to_pass_on() {
+        for signal in self.signals.take_pending() {
             if signal == Signal::KILL {
                 self.kill_all();
             } else {
@@ -228,6 +234,15 @@ impl Supervisor<'_> {
             self.timed_out = true;
             self.kill_all();
         }
+        if let Some(limit) = self.execution.stop_after {
+            let since = self.started.elapsed();
+            if since >= limit.saturating_add(STOPPING_PATIENCE) {
+                self.kill_all();
+            } else if since >= limit && !self.stopped {
+                self.stopped = true;
+                self.first.send(Signal::TERM);
+            }
+        }
         let pid = self.pid;
         let state = self.logs.iter_mut().rfind(|log| log.pid() == pid).map(Followed::state);
         if state == Some(State::Ending) {
@@ -239,9 +254,15 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Kills what we started and what came of it: a child left behind would keep the target's
+    /// output open, and whoever reads it waiting.
     fn kill_all(&self) {
+        let orphans: Vec<ProcessHandle> =
+            descendants(self.pid).into_iter().map(ProcessHandle::open).collect();
         let logged = self.logs.iter().map(|log| &log.process);
-        for process in self.descendants.iter().chain(logged).chain([&self.first]) {
+        for process in
+            [&self.first].into_iter().chain(&orphans).chain(&self.descendants).chain(logged)
+        {
             process.send(Signal::KILL);
         }
     }
@@ -270,12 +291,24 @@ impl Supervisor<'_> {
             status,
             probed: self.facts.is_some(),
             timed_out: self.timed_out,
+            stopped: self.stopped,
             stuck: self.stuck,
             logs: self.logs.iter_mut().map(LogEnd::of).collect(),
             without_symbols: std::mem::take(&mut self.without_symbols),
             warnings: std::mem::take(&mut self.warnings),
         }
     }
+}
+
+/// The children of a process, and theirs, as far as the kernel tells.
+fn descendants(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children: Vec<u32> = tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| list.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let below: Vec<u32> = children.iter().flat_map(|child| descendants(*child)).collect();
+    [children, below].concat()
 }
 
 /// Is this a name that [`log_file`] makes?
@@ -288,6 +321,24 @@ fn is_log(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn grandchildren_are_found() {
+        let script = "sleep 60 & echo; wait";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0; 1];
+        io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let all = descendants(std::process::id());
+        let sleep = descendants(shell.id());
+        assert!(all.contains(&shell.id()) && sleep.len() == 1 && all.contains(&sleep[0]));
+        ProcessHandle::open(sleep[0]).send(Signal::KILL);
+        shell.wait().unwrap();
+        assert!(descendants(shell.id()).is_empty());
+    }
 
     #[test]
     fn logs_are_known_by_their_names() {

@@ -132,7 +132,8 @@ pub enum EventKind {
     Allocate {
         /// First byte.
         address: Address,
-        /// Bytes asked for.
+        /// Bytes asked for. Zero, also, of a block that a refused `realloc` leaves as it was: its
+        /// [`EventKind::Free`] came before the refusal, and its size is known to who kept it.
         size: u64,
     },
     /// Memory ceased to be; emitted before the allocator can hand it to another thread.

@@ -134,14 +134,13 @@ mod tests {
 
     #[test]
     fn within_means_that_whoever_is_excluded_by_the_smaller_is_excluded_by_the_larger() {
-        let sets = [
-            set(&[]),
-            set(&[(1, Shared)]),
-            set(&[(1, Exclusive)]),
-            set(&[(2, Exclusive)]),
-            set(&[(1, Shared), (2, Exclusive)]),
-            set(&[(1, Exclusive), (2, Shared)]),
-        ];
+        // All sets of two locks, so that whoever could tell a difference is among them.
+        let sides = [None, Some(Shared), Some(Exclusive)];
+        let sets: Vec<LockSet> = (0..9)
+            .map(|n| [(1, sides[n % 3]), (2, sides[n / 3])])
+            .map(|held| held.into_iter().filter_map(|(lock, mode)| Some((lock, mode?))))
+            .map(|held| set(&held.collect::<Vec<_>>()))
+            .collect();
         for a in &sets {
             for b in &sets {
                 let implied = sets.iter().all(|m| !m.excludes(a) || m.excludes(b));

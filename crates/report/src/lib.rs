@@ -5,14 +5,18 @@
 //! - [`world`]: what of a process must be remembered to name things: its modules, threads, heap.
 //! - [`events`]: an event stream, line by line.
 //! - [`counts`]: how many of what, per thread and per place.
+//! - [`findings`]: what is wrong with the program: `report.json` and the report on the terminal.
 
 pub mod counts;
 pub mod events;
+pub mod findings;
 mod hex;
 pub mod names;
 pub mod paint;
 pub mod world;
 
+pub use findings::{Report, ReportError};
+pub use hex::Hex;
 pub use names::{AddressName, Frame, PlaceName, Symbols};
 pub use paint::Paint;
 pub use world::World;

@@ -63,7 +63,7 @@ impl PlaceName {
 
     /// Likewise, without the function: for use inside other names.
     pub(crate) fn line(&self, base: &Path) -> String {
-        let line = self.frames.first().and_then(|frame| source(frame, base));
+        let line = self.frames.first().and_then(|f| source(f.file.as_deref(), f.line, base));
         line.unwrap_or_else(|| match self.frames.first().and_then(|f| f.function.as_deref()) {
             Some(function) => function.to_owned(),
             None => self.bare(),
@@ -81,7 +81,7 @@ impl PlaceName {
     }
 
     fn frame(&self, frame: &Frame, base: &Path) -> String {
-        match (source(frame, base), &frame.function) {
+        match (source(frame.file.as_deref(), frame.line, base), &frame.function) {
             (Some(source), Some(function)) => format!("{source} in {function}"),
             (Some(source), None) => source,
             (None, Some(function)) => format!("{function} ({})", self.bare()),
@@ -220,10 +220,11 @@ impl Serialize for AddressName {
     }
 }
 
-fn source(frame: &Frame, base: &Path) -> Option<String> {
-    let file = tidy(Path::new(frame.file.as_ref()?));
+/// `bank.c:31`, relative to `base` if it lies below.
+pub(crate) fn source(file: Option<&str>, line: Option<u32>, base: &Path) -> Option<String> {
+    let file = tidy(Path::new(file?));
     let file = file.strip_prefix(base).unwrap_or(&file).display();
-    Some(match frame.line {
+    Some(match line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_string(),
     })
@@ -231,7 +232,7 @@ fn source(frame: &Frame, base: &Path) -> Option<String> {
 
 /// A path as a person would write it: `./elf/../misc/x.c` is `misc/x.c`. (By its text: the file is
 /// on the machine that compiled it.)
-fn tidy(path: &Path) -> PathBuf {
+pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for component in path.components() {
         let last = tidied.components().next_back();

@@ -19,6 +19,7 @@ pub(crate) enum Tint {
     Sync,
     Place,
     Heading,
+    Finding,
 }
 
 impl Paint {
@@ -30,6 +31,7 @@ impl Paint {
             Tint::Sync => "32",
             Tint::Place => "2",
             Tint::Heading => "1",
+            Tint::Finding => "1;31",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }

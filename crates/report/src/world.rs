@@ -4,7 +4,9 @@
 
 use crate::names::{AddressName, PlaceName, Symbols};
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 
 /// Blocks this large are looked for separately: inside them (a mapping that an allocator cut up)
@@ -30,6 +32,8 @@ pub struct World {
     stacks: HashMap<StackId, Vec<Place>>,
     places: HashMap<Place, Rc<PlaceName>>,
     callers: HashMap<Place, Rc<PlaceName>>,
+    place_texts: HashMap<Place, Rc<str>>,
+    place_values: HashMap<Place, Rc<RawValue>>,
     variables: HashMap<(ModuleId, u64), Option<Rc<str>>>,
 }
 
@@ -103,6 +107,36 @@ impl World {
     pub fn place(&mut self, place: Place, symbols: &mut dyn Symbols) -> Rc<PlaceName> {
         let name = || Rc::new(named(&self.modules, place, place.offset, symbols));
         self.places.entry(place).or_insert_with(name).clone()
+    }
+
+    /// What a place is called, as text ([`PlaceName::text`]; `base` must always be the same).
+    pub(crate) fn place_text(
+        &mut self,
+        place: Place,
+        base: &Path,
+        symbols: &mut dyn Symbols,
+    ) -> Rc<str> {
+        if let Some(text) = self.place_texts.get(&place) {
+            return text.clone();
+        }
+        let text: Rc<str> = self.place(place, symbols).text(base).into();
+        self.place_texts.insert(place, text.clone());
+        text
+    }
+
+    /// What a place is called, as JSON.
+    pub(crate) fn place_json(
+        &mut self,
+        place: Place,
+        symbols: &mut dyn Symbols,
+    ) -> serde_json::Result<Rc<RawValue>> {
+        if let Some(value) = self.place_values.get(&place) {
+            return Ok(value.clone());
+        }
+        let name = self.place(place, symbols);
+        let value: Rc<RawValue> = serde_json::value::to_raw_value(&*name)?.into();
+        self.place_values.insert(place, value.clone());
+        Ok(value)
     }
 
     /// What a caller is called: its return address may already belong to the next line, so the

@@ -79,11 +79,8 @@ impl Threads {
 
     /// The tick a thread is in.
     pub(super) fn stamp(&mut self, thread: ThreadId) -> (Stamp, Tenure) {
-        let seat = self.seated(thread);
-        match &seat.seat {
-            Some(seat) => (seat.stamp, seat.tenure.clone()),
-            None => unreachable!("seated() gives a seat"),
-        }
+        let (_, seat) = self.seated(thread);
+        (seat.stamp, seat.tenure.clone())
     }
 
     /// `thread` comes after what `clocks` holds.
@@ -95,13 +92,13 @@ impl Threads {
 
     /// What `thread` did so far goes into `clocks`; what it does next does not.
     pub(super) fn release(&mut self, thread: ThreadId, clocks: &mut Clocks) {
-        clocks.join(&self.seated(thread).clocks);
+        clocks.join(self.seated(thread).0);
         self.advance(thread);
     }
 
     /// The same for several at once: what `thread` did so far.
     pub(super) fn publish(&mut self, thread: ThreadId) -> Clocks {
-        let clocks = self.seated(thread).clocks.clone();
+        let clocks = self.seated(thread).0.clone();
         self.advance(thread);
         clocks
     }
@@ -113,7 +110,7 @@ impl Threads {
 
     /// Like [`Threads::release`], in the full order only.
     pub(super) fn release_full(&mut self, thread: ThreadId, clock: &mut VectorClock) {
-        clock.join(&self.seated(thread).clocks.full);
+        clock.join(&self.seated(thread).0.full);
         self.advance(thread);
     }
 
@@ -176,19 +173,16 @@ impl Threads {
     }
 
     fn advance(&mut self, thread: ThreadId) {
-        let state = self.seated(thread);
-        if let Some(seat) = &mut state.seat {
-            seat.stamp = seat.stamp.next();
-            state.clocks.raise(seat.stamp);
-        }
+        let (clocks, seat) = self.seated(thread);
+        seat.stamp = seat.stamp.next();
+        clocks.raise(seat.stamp);
     }
 
-    /// The thread, sure to have a seat.
-    fn seated(&mut self, thread: ThreadId) -> &mut Thread {
-        let state = self.threads.entry(thread).or_default();
-        if state.seat.is_none() {
-            let weak = &state.clocks.weak;
-            let free = |seat: &Seat| weak.covers(seat.stamp) || seat.tenure.is_last();
+    /// A thread's clocks and its seat; it gets one if it has none.
+    fn seated(&mut self, thread: ThreadId) -> (&mut Clocks, &mut Seat) {
+        let Thread { clocks, seat, .. } = self.threads.entry(thread).or_default();
+        let seat = seat.get_or_insert_with(|| {
+            let free = |left: &Seat| clocks.weak.covers(left.stamp) || left.tenure.is_last();
             let stamp = match self.left.iter().position(free) {
                 Some(at) => self.left.swap_remove(at).stamp.next(),
                 None => {
@@ -196,9 +190,9 @@ impl Threads {
                     Stamp { chain: Chain(self.chains - 1), tick: 1 }
                 }
             };
-            state.clocks.raise(stamp);
-            state.seat = Some(Seat { stamp, tenure: Tenure::default() });
-        }
-        state
+            clocks.raise(stamp);
+            Seat { stamp, tenure: Tenure::default() }
+        });
+        (clocks, seat)
     }
 }

@@ -175,3 +175,44 @@ fn a_time_out_orders_only_if_a_signal_came_meanwhile() {
     assert_eq!(ends(false), [(98, 99, Observed)]);
     assert_eq!(ends(true), []);
 }
+
+/// Of one signaller nothing is known that the waiter's test reads; it may be the one that matters.
+#[test]
+fn write_read_never_leaves_out_a_signaller_without_known_writes() {
+    let script = [
+        forks(3),
+        waits_for(4, FLAG),
+        hands_over(2, X, FLAG),
+        vec![t(3).writes(Y), t(3).signals(CV)],
+        goes_on(4, FLAG),
+        vec![t(4).reads(X), t(4).reads(Y)],
+    ]
+    .concat();
+    assert_eq!(write_read(&script), []);
+}
+
+/// Another lock taken and given back on the way does not end the critical section.
+#[test]
+fn write_read_sees_past_an_inner_lock() {
+    let with_inner_lock = |n: u32, data: u64, flag: u64| {
+        vec![
+            t(n).writes(data).at(101),
+            t(n).locks(M),
+            t(n).writes(flag),
+            t(n).locks(N),
+            t(n).unlocks(N),
+            t(n).signals(CV),
+            t(n).unlocks(M),
+        ]
+    };
+    let script = [
+        forks(3),
+        waits_for(4, FLAG1),
+        hands_over(2, X, FLAG1),
+        with_inner_lock(3, Y, FLAG2),
+        goes_on(4, FLAG1),
+        vec![t(4).reads(X), t(4).reads(Y).at(102)],
+    ]
+    .concat();
+    assert_eq!(write_read(&script), [(101, 102, Predicted)]);
+}

@@ -367,3 +367,30 @@ fn a_racing_read_is_shown_with_the_write_it_races_with() {
     let findings = run_with(SHORT, Options::default(), &script);
     assert_eq!(findings[0].rules, [Rule::NoCandidateLock]);
 }
+
+/// A thread that had been joined before the memory became shared counts as one of its sharers, and
+/// a later join, of another thread, does not change that.
+#[test]
+fn only_a_join_since_then_makes_memory_exclusive() {
+    let mut detector = SHORT.detector(Options::default());
+    let script = [
+        t(1).forks(2),
+        t(1).forks(3),
+        t(1).forks(4),
+        t(1).forks(5),
+        t(3).reads(X),
+        t(4).joins(3),
+        t(2).reads(X),
+        t(1).joins(5),
+    ];
+    for event in events(&script) {
+        detector.event(&event);
+    }
+    let Detector::States(machine) = &detector else { panic!() };
+    assert_eq!(machine.state(Address(X)), State::SharedRead);
+    for event in events(&[t(1).joins(2)]) {
+        detector.event(&event);
+    }
+    let Detector::States(machine) = &detector else { panic!() };
+    assert_eq!(machine.state(Address(X)), State::ExclusiveRead);
+}

@@ -13,6 +13,12 @@ fn two_unordered_writes_race() {
 }
 
 #[test]
+fn a_detector_can_be_handed_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&HYBRID.detector(Options::default()));
+}
+
+#[test]
 fn two_reads_do_not() {
     assert_eq!(run(HYBRID, &[t(1).forks(2), t(1).reads(X), t(2).reads(X)]), []);
 }

@@ -193,3 +193,56 @@ fn transactions_exclude_each_other_and_nothing_else() {
     let findings = run_with(HYBRID, Options::default(), &script);
     assert_eq!(findings[0].accesses[0].locks[0].lock, LockSet::TRANSACTION);
 }
+
+#[test]
+fn the_side_named_is_the_side_released() {
+    let (lock, mode) = (Address(RW), Some(LockMode::Shared));
+    let script = [
+        t(1).forks(2),
+        t(1).locks(RW),
+        t(1).shares(RW),
+        t(1).does(EventKind::LockReleased { lock, mode }),
+        t(1).writes(X),
+        t(1).unlocks(RW),
+        t(2).shares(RW),
+        t(2).reads(X),
+    ];
+    assert_eq!(run(HYBRID, &script), [], "downgraded and back: still held exclusively");
+}
+
+#[test]
+fn a_lock_made_where_another_was_freed_orders_nothing_after_the_old_one() {
+    let script = |ending: Step| {
+        let script = [
+            t(1).forks(2),
+            t(1).writes(X).at(1),
+            t(1).locks(M),
+            t(1).unlocks(M),
+            ending,
+            t(2).locks(M),
+            t(2).writes(X).at(2),
+        ];
+        run(HYBRID, &script)
+    };
+    let free = t(1).does(EventKind::Free { address: Address(M), size: 8 });
+    let destroy = t(1).does(EventKind::LockDestroyed { lock: Address(M) });
+    assert_eq!(script(t(1).reads(Y)), [(1, 2, Predicted)]);
+    assert_eq!(script(t(1).allocates(M, 8)), [(1, 2, Observed)]);
+    assert_eq!(script(destroy), [(1, 2, Observed)]);
+    assert_eq!(script(free), [(1, 2, Observed)]);
+}
+
+/// The second transaction began before the first was committed, and takes effect after it.
+#[test]
+fn transactions_are_ordered_by_their_commits() {
+    let script = [
+        t(1).forks(2),
+        t(2).does(EventKind::TransactionStart),
+        t(1).does(EventKind::TransactionStart),
+        t(1).writes(X).at(1),
+        t(1).does(EventKind::TransactionCommit),
+        t(2).does(EventKind::TransactionCommit),
+        t(2).writes(X).at(2),
+    ];
+    assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
+}

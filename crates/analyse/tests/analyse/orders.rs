@@ -233,3 +233,22 @@ fn futexes_and_functions_order_nothing() {
     let exit = t(2).does(EventKind::FunctionExit { hook: 0, result: None });
     assert!(!ordered(&[enter, exit]));
 }
+
+/// A chain may be given on only to a thread that the weak order has after its last owner. Here the
+/// new thread is after it by way of a lock only.
+#[test]
+fn a_chain_is_not_given_on_by_way_of_a_lock() {
+    let script = [
+        t(1).forks(2),
+        t(1).forks(3),
+        t(3).writes(X).at(1),
+        t(1).joins(3),
+        t(1).locks(M),
+        t(1).unlocks(M),
+        t(2).locks(M),
+        t(2).unlocks(M),
+        t(2).forks(4),
+        t(4).writes(X).at(2),
+    ];
+    assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
+}

@@ -58,7 +58,8 @@ fn registers(frame: &Frame) -> Registers {
 extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let Some(&Site::Access { pc, place, kind, size }) = site(probe, thread) else { return };
-    if thread.is_opaque() {
+    let spot = spot(place, pc, frame);
+    if hooks::is_hidden(probe, thread, spot) {
         return;
     }
     let address = Address(thread.slots.get(slot::ADDRESS));
@@ -66,27 +67,29 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     if probe.analysis.is_some() && thread.recent.is_repeated(number, address) {
         return;
     }
-    thread.emit(probe, spot(place, pc, frame), EventKind::Access { kind, address, size });
+    thread.emit(probe, spot, EventKind::Access { kind, address, size });
 }
 
 extern "C" fn on_strings_before(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let Some(Site::Strings { pc, place, operands, scans }) = site(probe, thread) else { return };
     thread.scan = Scan { rdi: frame.rdi, rsi: frame.rsi, rcx: frame.rcx };
-    if *scans || thread.is_opaque() {
+    let spot = spot(*place, *pc, frame);
+    if *scans || hooks::is_hidden(probe, thread, spot) {
         return;
     }
-    string_ranges(probe, thread, operands, frame.rcx, frame.backwards(), spot(*place, *pc, frame));
+    string_ranges(probe, thread, operands, frame.rcx, frame.backwards(), spot);
 }
 
 extern "C" fn on_strings_after(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let Some(Site::Strings { pc, place, operands, .. }) = site(probe, thread) else { return };
-    if thread.is_opaque() {
+    let spot = spot(*place, *pc, frame);
+    if hooks::is_hidden(probe, thread, spot) {
         return;
     }
     let count = thread.scan.rcx.wrapping_sub(frame.rcx);
-    string_ranges(probe, thread, operands, count, frame.backwards(), spot(*place, *pc, frame));
+    string_ranges(probe, thread, operands, count, frame.backwards(), spot);
 }
 
 /// Reports the stretches a string instruction with `count` repetitions touches; none when zero.
@@ -139,13 +142,14 @@ extern "C" fn on_callback(frame: &mut Frame, thread: &mut ThreadState) {
 extern "C" fn on_inlined_before(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let Some(&Site::Inlined { pc, place, hook, .. }) = site(probe, thread) else { return };
-    if thread.is_opaque() {
+    let spot = spot(place, pc, frame);
+    if hooks::is_hidden(probe, thread, spot) {
         return;
     }
     let lock = Address(thread.slots.get(slot::ADDRESS));
     thread.inlined = lock;
     if let Role::LockRelease { mode, .. } = probe.monitor.hooks[hook as usize].hook.role {
-        thread.emit(probe, spot(place, pc, frame), EventKind::LockReleased { lock, mode });
+        thread.emit(probe, spot, EventKind::LockReleased { lock, mode });
     }
 }
 

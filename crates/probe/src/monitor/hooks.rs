@@ -57,6 +57,17 @@ pub fn enter(
     at: Registers,
 ) {
     let hook = &probe.monitor.hooks[index as usize].hook;
+    let after = at.sp + 8;
+    if thread.pending.last().is_some_and(|top| is_left_behind(top, after)) {
+        let returns_to = target::return_address(at.sp);
+        if is_jump(thread, after, returns_to) {
+            return;
+        }
+        // Called by somebody who is past the call we believe ourselves in: an exception came there
+        // without a return.
+        let spot = call_spot(probe, thread, returns_to, after, at.bp);
+        abandon_above(probe, thread, after, spot);
+    }
     let counts = match thread.inside() {
         Inside::Program => true,
         Inside::Library => is_allocation(&hook.role),
@@ -66,12 +77,7 @@ pub fn enter(
         return;
     }
     let returns_to = target::return_address(at.sp);
-    let after = at.sp + 8;
-    if is_jump(thread, after, returns_to) {
-        return;
-    }
     let spot = call_spot(probe, thread, returns_to, after, at.bp);
-    abandon_above(probe, thread, at.sp, spot);
     let call = Call { arguments, result: 0, team: bodies::current_team(thread) };
     if probe.options.functions {
         let shown = hook.arguments.iter().filter(|e| !e.needs_return());
@@ -111,7 +117,7 @@ pub fn enter_callback(
         return;
     }
     let spot = call_spot(probe, thread, returns_to, after, at.bp);
-    abandon_above(probe, thread, at.sp, spot);
+    abandon_above(probe, thread, after, spot);
     let Some(body) = bodies::body_of(probe, thread, function, data) else { return };
     push(thread, PendingKind::Callback(body), after, returns_to);
     thread.set_inside(Inside::Program);
@@ -149,6 +155,15 @@ fn is_allocation(role: &Role) -> bool {
 
 fn is_jump(thread: &ThreadState, sp: u64, returns_to: u64) -> bool {
     thread.pending.last().is_some_and(|top| top.sp == sp && top.returns_to == returns_to)
+}
+
+/// Is what happens at this spot the business of an opaque function? Not when the function has been
+/// left by an exception, whose landing pad runs before any return is seen.
+pub fn is_hidden(probe: &Probe, thread: &mut ThreadState, spot: Spot) -> bool {
+    if thread.is_opaque() {
+        abandon_above(probe, thread, spot.sp, spot);
+    }
+    thread.is_opaque()
 }
 
 /// Ends the calls whose frames the stack pointer has left behind.

@@ -290,8 +290,9 @@ pub fn left(
         }
         Role::Reallocate { address, size, .. } if result.is_some() => {
             let (new, size) = (Address(evaluate(address, call)), evaluate(size, call));
-            // When it fails the old block lives on.
-            let address = if new.0 == 0 && size != 0 { object } else { new };
+            // When it is refused the old block lives on, as large as it was.
+            let refused = new.0 == 0 && size != 0;
+            let (address, size) = if refused { (object, 0) } else { (new, size) };
             if address.0 != 0 {
                 emit(EventKind::Allocate { address, size });
             }

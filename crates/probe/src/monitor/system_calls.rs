@@ -11,10 +11,14 @@ use raddle_dynamorio::process::SystemCall;
 use raddle_model::{Address, EventKind, Family, ThreadId};
 use raddle_wire::log::State;
 
+/// From `asm/prctl.h`: the first thread's thread-local block.
+const ARCH_SET_FS: u64 = 0x1002;
+
 /// Is this call shown to us at all? Called for every number the target uses, so it stays cheap.
 pub fn wanted(probe: &Probe, number: i32) -> bool {
     match i64::from(number) {
-        libc::SYS_clone
+        libc::SYS_arch_prctl
+        | libc::SYS_clone
         | libc::SYS_clone3
         | libc::SYS_fork
         | libc::SYS_vfork
@@ -61,7 +65,11 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
             }
         }
         libc::SYS_futex => futex(probe, thread, call, spot),
-        libc::SYS_prctl if argument(0) == libc::PR_SET_NAME as u64 => {
+        libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => set_handle(probe, argument(1), thread.id),
+        // Inside pthread_setname_np it has been told already.
+        libc::SYS_prctl
+            if argument(0) == libc::PR_SET_NAME as u64 && !thread.is_opaque() =>
+        {
             let name = target::string(argument(1), 15);
             thread.emit(probe, spot, EventKind::ThreadName { name });
         }
@@ -152,14 +160,18 @@ fn clone(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: S
     let child: ThreadId = threads::next_id(probe);
     thread.last_child = Some(child);
     if flags & libc::CLONE_SETTLS as u64 != 0 {
-        // The C libraries' handle of a thread is its thread-local block; the thread may be joined
-        // before its creator has told us the handle.
-        let mut handles = probe.monitor.handles.lock().unwrap_or_else(|e| e.into_inner());
-        handles.insert(tls, child);
+        // The thread may be joined before its creator has told us the handle.
+        set_handle(probe, tls, child);
     }
     thread.emit(probe, spot, EventKind::ThreadCreate { child });
     let id_at = if asks_id { parent_tid } else { 0 };
     threads::announce_birth(probe, Birth { child, creator: thread.id, id_at });
+}
+
+/// The C libraries' handle of a thread is the address of its thread-local block.
+fn set_handle(probe: &Probe, block: u64, thread: ThreadId) {
+    let mut handles = probe.monitor.handles.lock().unwrap_or_else(|e| e.into_inner());
+    handles.insert(block, thread);
 }
 
 fn is_futex_wait(operation: u64) -> bool {

@@ -7,6 +7,7 @@ use crate::world::World;
 use raddle_model::{AccessKind, Event, EventKind, Family, LockMode};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use std::io::{self, Write};
 use std::rc::Rc;
 
@@ -39,7 +40,7 @@ impl JsonLines {
             process,
             event,
             hooks: &self.hooks,
-            place: world.place(event.place, symbols),
+            place: world.place_json(event.place, symbols)?,
             object,
             stack: world.stack_names(event.stack, symbols),
             thread_name: world.thread_name(event.thread),
@@ -53,7 +54,7 @@ struct Line<'a> {
     process: u32,
     event: &'a Event,
     hooks: &'a [String],
-    place: Rc<PlaceName>,
+    place: Rc<RawValue>,
     object: Option<AddressName>,
     stack: Vec<Rc<PlaceName>>,
     thread_name: Option<&'a str>,

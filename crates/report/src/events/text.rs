@@ -5,8 +5,9 @@ use crate::names::Symbols;
 use crate::paint::{Paint, Tint};
 use crate::world::{NO_THREAD, World};
 use raddle_model::{AccessKind, Event, EventKind, Family, LockMode, ThreadId};
+use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Columns never get wider than this by themselves: one long name must not push every later line
 /// off the screen.
@@ -21,6 +22,10 @@ pub struct TextLines {
     thread: Column,
     what: Column,
     on: Column,
+    /// The line being made, kept for its memory: millions of events are ordinary.
+    line: String,
+    /// The column being made, likewise.
+    cell: String,
 }
 
 impl TextLines {
@@ -33,6 +38,8 @@ impl TextLines {
             thread: Column { width: 3 },
             what: Column { width: 20 },
             on: Column { width: 20 },
+            line: String::new(),
+            cell: String::new(),
         }
     }
 
@@ -46,33 +53,21 @@ impl TextLines {
         world: &mut World,
         symbols: &mut dyn Symbols,
     ) -> io::Result<()> {
-        let thread = match world.thread_name(event.thread) {
-            _ if event.thread == NO_THREAD => "-".to_owned(),
-            Some(name) => format!("{} {name}", event.thread),
-            None => event.thread.to_string(),
-        };
-        let what = what(&event.kind);
-        let object = self.object(&event.kind, world, symbols);
-        let place = world.place(event.place, symbols).text(&self.base);
-
+        let TextLines { paint, base, hooks, thread, what, on, line, cell } = self;
+        line.clear();
         if let Some(process) = process {
-            write!(out, "[{process}] ")?;
+            let _ = write!(line, "[{process}] ");
         }
-        let columns = [
-            (self.thread.pad(&thread), Some(Tint::Thread)),
-            (self.what.pad(&what), tint(&event.kind)),
-            (self.on.pad(&object), None),
-        ];
-        let mut line = String::new();
-        for (text, tint) in columns {
-            line += &match tint {
-                Some(tint) => self.paint.text(tint, text),
-                None => text,
-            };
-            line += "  ";
-        }
-        line += &self.paint.text(Tint::Place, place);
-        writeln!(out, "{}", line.trim_end())?;
+        put_thread(cell, event.thread, world);
+        thread.put(line, cell, *paint, Some(Tint::Thread));
+        put_what(cell, &event.kind);
+        what.put(line, cell, *paint, tint(&event.kind));
+        put_object(cell, &event.kind, hooks, base, world, symbols);
+        on.put(line, cell, *paint, None);
+        line.push_str(&paint.text(Tint::Place, world.place_text(event.place, base, symbols)));
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        out.write_all(line.as_bytes())?;
 
         let indent = self.thread.width + 2;
         for caller in world.stack_names(event.stack, symbols).iter().skip(1) {
@@ -80,31 +75,6 @@ impl TextLines {
             writeln!(out, "{}", self.paint.text(Tint::Place, line))?;
         }
         Ok(())
-    }
-
-    /// What the event is about: an address by its name, a call, a path.
-    fn object(&self, kind: &EventKind, world: &mut World, symbols: &mut dyn Symbols) -> String {
-        match kind {
-            // The block does not exist yet for those who look for it by its address.
-            EventKind::Allocate { address, .. } => address.to_string(),
-            EventKind::ModuleLoad { path, .. } | EventKind::ProcessExec { path } => path.clone(),
-            EventKind::ModuleUnload { module } => {
-                world.module(*module).map(|path| path.to_string()).unwrap_or_default()
-            }
-            EventKind::ThreadName { name } => name.clone(),
-            EventKind::FunctionEnter { hook, arguments } => {
-                let arguments: Vec<String> = arguments.iter().map(|a| format!("{a:#x}")).collect();
-                format!("{}({})", hook_name(&self.hooks, *hook), arguments.join(", "))
-            }
-            EventKind::FunctionExit { hook, result } => match result {
-                Some(result) => format!("{} = {result:#x}", hook_name(&self.hooks, *hook)),
-                None => format!("{} by a jump", hook_name(&self.hooks, *hook)),
-            },
-            kind => match subject(kind) {
-                Some(address) => world.address(address, symbols).text(address.0, &self.base),
-                None => String::new(),
-            },
-        }
     }
 }
 
@@ -115,9 +85,17 @@ struct Column {
 }
 
 impl Column {
-    fn pad(&mut self, text: &str) -> String {
-        self.width = self.width.max(text.chars().count()).min(WIDEST.max(self.width));
-        format!("{text:<width$}", width = self.width)
+    /// Appends the cell to the line, filled up to the column's width, and empties it.
+    fn put(&mut self, line: &mut String, cell: &mut String, paint: Paint, tint: Option<Tint>) {
+        let length = cell.chars().count();
+        self.width = self.width.max(length).min(WIDEST.max(self.width));
+        match tint {
+            Some(tint) if paint == Paint::Colour => line.push_str(&paint.text(tint, &cell)),
+            _ => line.push_str(cell),
+        }
+        let gap = self.width.saturating_sub(length) + 2;
+        line.extend(std::iter::repeat_n(' ', gap));
+        cell.clear();
     }
 }
 
@@ -131,59 +109,119 @@ fn tint(kind: &EventKind) -> Option<Tint> {
     }
 }
 
+fn put_thread(cell: &mut String, thread: ThreadId, world: &World) {
+    let _ = match world.thread_name(thread) {
+        _ if thread == NO_THREAD => write!(cell, "-"),
+        Some(name) => write!(cell, "{thread} {name}"),
+        None => write!(cell, "{thread}"),
+    };
+}
+
+/// What the event is about: an address by its name, a call, a path.
+fn put_object(
+    cell: &mut String,
+    kind: &EventKind,
+    hooks: &[String],
+    base: &Path,
+    world: &mut World,
+    symbols: &mut dyn Symbols,
+) {
+    let _ = match kind {
+        // The block does not exist yet for those who look for it by its address.
+        EventKind::Allocate { address, .. } => write!(cell, "{address}"),
+        EventKind::ModuleLoad { path, .. } | EventKind::ProcessExec { path } => {
+            write!(cell, "{path}")
+        }
+        EventKind::ModuleUnload { module } => match world.module(*module) {
+            Some(path) => write!(cell, "{path}"),
+            None => Ok(()),
+        },
+        EventKind::ThreadName { name } => write!(cell, "{name}"),
+        EventKind::FunctionEnter { hook, arguments } => {
+            let arguments: Vec<String> = arguments.iter().map(|a| format!("{a:#x}")).collect();
+            write!(cell, "{}({})", hook_name(hooks, *hook), arguments.join(", "))
+        }
+        EventKind::FunctionExit { hook, result: Some(result) } => {
+            write!(cell, "{} = {result:#x}", hook_name(hooks, *hook))
+        }
+        EventKind::FunctionExit { hook, result: None } => {
+            write!(cell, "{} by a jump", hook_name(hooks, *hook))
+        }
+        kind => match subject(kind) {
+            Some(address) => {
+                write!(cell, "{}", world.address(address, symbols).text(address.0, base))
+            }
+            None => Ok(()),
+        },
+    };
+}
+
 /// What happened, in the words of [`EventKind::name`] with the numbers that belong to it.
-fn what(kind: &EventKind) -> String {
+fn put_what(cell: &mut String, kind: &EventKind) {
     use EventKind::*;
-    let name = kind.name().replace('-', " ");
-    match kind {
-        Access { size, .. } => format!("{name} {size}"),
-        Range { length, .. } => format!("{name} {length}"),
-        Allocate { size, .. } => format!("{name} {size}"),
-        Free { size: 0, .. } => name,
-        Free { size, .. } => format!("{name} {size}"),
-        TransactionAccess { kind, size, .. } => {
-            let side = if *kind == AccessKind::Read { "read" } else { "write" };
-            format!("transaction {side} {size}")
-        }
+    if let TransactionAccess { kind, size, .. } = kind {
+        let side = if *kind == AccessKind::Read { "read" } else { "write" };
+        let _ = write!(cell, "transaction {side} {size}");
+        return;
+    }
+    cell.extend(kind.name().chars().map(|c| if c == '-' { ' ' } else { c }));
+    // Writing to a string cannot fail.
+    let _ = match kind {
+        Access { size, .. } => write!(cell, " {size}"),
+        Range { length, .. } => write!(cell, " {length}"),
+        Allocate { size, .. } => write!(cell, " {size}"),
+        Free { size: 0, .. } => Ok(()),
+        Free { size, .. } => write!(cell, " {size}"),
 
-        ThreadCreate { child } => format!("{name} {child}"),
-        ThreadStart { creator: None, .. } => name,
-        ThreadStart { creator: Some(creator), .. } => format!("{name} by {creator}"),
-        ThreadCreated { created, handle } => format!("{name} {}", thread_or(*created, *handle)),
-        ThreadJoined { joined, handle } => format!("{name} {}", thread_or(*joined, *handle)),
-        ThreadDetached { handle } | ThreadCancelled { handle } => format!("{name} {handle:#x}"),
-
-        LockRequested { mode, .. } | LockAcquired { mode, .. } | LockFailed { mode, .. } => {
-            name + side(*mode)
+        ThreadCreate { child } => write!(cell, " {child}"),
+        ThreadStart { creator: None, .. } => Ok(()),
+        ThreadStart { creator: Some(creator), .. } => write!(cell, " by {creator}"),
+        ThreadCreated { created: Some(thread), .. } | ThreadJoined { joined: Some(thread), .. } => {
+            write!(cell, " {thread}")
         }
-        LockReleased { mode, .. } => name + mode.map_or("", side),
-        ConditionSignal { all, .. } => name + if *all { " all" } else { "" },
-        ConditionWaitEnd { woken, .. } => name + if *woken { "" } else { " unwoken" },
-        BarrierCreated { count, .. } => format!("{name} for {count}"),
-        SemaphoreCreated { value, .. } => format!("{name} at {value}"),
-        OnceEnd { done, .. } => name + if *done { "" } else { " undone" },
+        ThreadCreated { handle, .. }
+        | ThreadJoined { handle, .. }
+        | ThreadDetached { handle }
+        | ThreadCancelled { handle } => write!(cell, " {handle:#x}"),
+
+        LockRequested { mode, .. }
+        | LockAcquired { mode, .. }
+        | LockFailed { mode, .. }
+        | LockReleased { mode: Some(mode), .. } => match mode {
+            LockMode::Exclusive => Ok(()),
+            LockMode::Shared => write!(cell, " shared"),
+        },
+        ConditionSignal { all: true, .. } => write!(cell, " all"),
+        ConditionWaitEnd { woken: false, .. } => write!(cell, " unwoken"),
+        BarrierCreated { count, .. } => write!(cell, " for {count}"),
+        SemaphoreCreated { value, .. } => write!(cell, " at {value}"),
+        OnceEnd { done: false, .. } => write!(cell, " undone"),
         TaskCreate { data, .. } | TaskBegin { data, .. } | TaskEnd { data, .. } => {
-            format!("{name} ({data:#x})")
+            write!(cell, " ({data:#x})")
         }
 
-        FutexWait { expected, .. } => format!("{name} while {expected}"),
-        FutexWaitEnd { result, .. } => format!("{name} = {result}"),
-        FutexWake { count, .. } => format!("{name} {}", i64::from(*count)),
-        SignalDelivered { signal } => format!("{name} {signal}"),
-        Output { descriptor, length } => format!("{name} {length} to {descriptor}"),
-        ProcessForked { child } => format!("{name} {child}"),
-        ProcessEnd { status: Some(status) } => format!("{name} {status}"),
+        FutexWait { expected, .. } => write!(cell, " while {expected}"),
+        FutexWaitEnd { result, .. } => write!(cell, " = {result}"),
+        FutexWake { count, .. } => write!(cell, " {count}"),
+        SignalDelivered { signal } => write!(cell, " {signal}"),
+        Output { descriptor, length } => write!(cell, " {length} to {descriptor}"),
+        ProcessForked { child } => write!(cell, " {child}"),
+        ProcessEnd { status: Some(status) } => write!(cell, " {status}"),
 
         ThreadName { .. }
         | ThreadExit
         | LockCreated { .. }
         | LockDestroyed { .. }
+        | LockReleased { mode: None, .. }
+        | ConditionSignal { all: false, .. }
         | ConditionWaitBegin { .. }
+        | ConditionWaitEnd { woken: true, .. }
         | BarrierEnter { .. }
         | BarrierLeave { .. }
         | SemaphorePost { .. }
         | SemaphoreAcquired { .. }
         | OnceBegin { .. }
+        | OnceEnd { done: true, .. }
         | OncePassed { .. }
         | TeamFork { .. }
         | TeamBodyBegin { .. }
@@ -193,22 +231,12 @@ fn what(kind: &EventKind) -> String {
         | TransactionStart
         | TransactionCommit
         | TransactionAbort
+        | TransactionAccess { .. }
         | FunctionEnter { .. }
         | FunctionExit { .. }
         | ModuleLoad { .. }
         | ModuleUnload { .. }
         | ProcessExec { .. }
-        | ProcessEnd { status: None } => name,
-    }
-}
-
-fn side(mode: LockMode) -> &'static str {
-    match mode {
-        LockMode::Exclusive => "",
-        LockMode::Shared => " shared",
-    }
-}
-
-fn thread_or(thread: Option<ThreadId>, handle: u64) -> String {
-    thread.map_or_else(|| format!("{handle:#x}"), |thread| thread.to_string())
+        | ProcessEnd { status: None } => Ok(()),
+    };
 }
