@@ -52,6 +52,25 @@ impl Module<'_> {
     }
 }
 
+/// An address in the engine's own code.
+pub fn engine_code() -> u64 {
+    dr::dr_get_main_module as *const () as u64
+}
+
+/// The path of the program itself.
+pub fn program_path() -> Option<String> {
+    // SAFETY: the engine hands out a copy that is ours to free; the path is null or a C string.
+    unsafe {
+        let data = dr::dr_get_main_module();
+        if data.is_null() {
+            return None;
+        }
+        let path = Module::new(data).path.to_owned();
+        dr::dr_free_module_data(data);
+        (!path.is_empty()).then_some(path)
+    }
+}
+
 /// A system call of the current thread, before or after.
 #[derive(Debug)]
 pub struct SystemCall<'a> {
@@ -72,6 +91,12 @@ impl SystemCall<'_> {
     pub fn argument(&self, index: u32) -> u64 {
         // SAFETY: a running system-call callback.
         unsafe { dr::dr_syscall_get_param(self.context, index as c_int) as u64 }
+    }
+
+    /// Changes an argument. Only before the call.
+    pub fn set_argument(&mut self, index: u32, value: u64) {
+        // SAFETY: a running system-call callback; what the value means is the kernel's business.
+        unsafe { dr::dr_syscall_set_param(self.context, index as c_int, value as dr::reg_t) };
     }
 
     /// The kernel's answer. Only after the call.

@@ -15,6 +15,7 @@ use raddle_dynamorio::slots::Slots;
 use raddle_model::{Family, ThreadId};
 use raddle_wire::log::{Record, State};
 use raddle_wire::options::{self, MemoryMode, ProbeOptions};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Everything shared between the target's threads.
@@ -29,6 +30,9 @@ pub struct Probe {
     pub instrumentation: Instrumentation,
     pub stacks: Stacks,
     pub analysis: Option<Analysis>,
+    /// The process that all of this is about. In a fresh fork the engine ends the copies of the
+    /// parent's other threads before it tells us of the fork.
+    process: AtomicU32,
     /// Replaced in a forked child that is followed; absent in one that is not.
     log: Mutex<Option<Arc<Log>>>,
 }
@@ -68,6 +72,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         instrumentation: Instrumentation::new(&options),
         stacks: Stacks::default(),
         analysis: options.detector.map(Analysis::new),
+        process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,
     };
@@ -90,7 +95,7 @@ pub fn fail(why: &str) -> ! {
             let record = Record::Failure { what: why.chars().take(4000).collect() };
             let mut writer = Writer::new(ThreadId(0));
             let written = writer.write(&log, &record);
-            writer.close();
+            writer.close(&log);
             log.set_state(State::Failed);
             if written.is_err() {
                 eprintln!("raddle: the probe failed: {why}");
@@ -105,6 +110,11 @@ impl Probe {
     /// The log, unless this is a child nobody follows.
     pub fn log(&self) -> Option<Arc<Log>> {
         self.log.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Is this still the process we were last told of, and not a copy of it?
+    pub fn is_own_process(&self) -> bool {
+        self.process.load(Ordering::Relaxed) == std::process::id()
     }
 
     /// Are events of this family reported?
@@ -179,6 +189,7 @@ impl Client for Probe {
     }
 
     fn forked(&self, thread: Thread<'_>) {
+        self.process.store(std::process::id(), Ordering::Relaxed);
         let log = self.options.follow.then(|| open_log(&self.options));
         let log = match log {
             Some(Ok(log)) => Some(Arc::new(log)),

@@ -164,6 +164,13 @@ impl ThreadState {
         }
     }
 
+    /// Reports an event of another thread that this one brought about.
+    pub fn emit_for(&mut self, other: ThreadId, probe: &Probe, spot: Spot, kind: EventKind) {
+        let own = std::mem::replace(&mut self.id, other);
+        self.emit(probe, spot, kind);
+        self.id = own;
+    }
+
     /// Appends a record to the log.
     pub fn write(&mut self, record: &Record) {
         if let Some(log) = &self.log
@@ -194,7 +201,9 @@ impl ThreadState {
 
     /// Gives up the chunk: nothing more will be written.
     pub fn close(&mut self) {
-        self.writer.close();
+        if let Some(log) = &self.log {
+            self.writer.close(log);
+        }
     }
 
     /// In a forked child: what was counted and written is the parent's; goes on with another log.

@@ -1,4 +1,5 @@
 // exit: 42
+// flags: -D_GNU_SOURCE
 // The fault's address and the registers a handler sees are the program's own.
 #include <signal.h>
 #include <stdio.h>

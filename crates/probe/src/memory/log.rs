@@ -25,6 +25,8 @@ pub struct Log {
     /// Held while a window is made.
     growing: Mutex<()>,
     max_lag: u64,
+    /// Chunks in threads' hands: the reader cannot finish these.
+    held: AtomicU64,
     command: i32,
 }
 
@@ -64,6 +66,7 @@ impl Log {
                 windows: boxcar::Vec::new(),
                 growing: Mutex::new(()),
                 max_lag,
+                held: AtomicU64::new(0),
                 command: command as i32,
             });
         }
@@ -124,8 +127,9 @@ impl Log {
 
     /// A fresh chunk for a thread.
     fn take_chunk(&self, thread: ThreadId) -> Result<Chunk, String> {
+        self.wait_for_reader();
+        self.held.fetch_add(1, Ordering::AcqRel);
         let index = self.word(header::NEXT_CHUNK).fetch_add(1, Ordering::AcqRel);
-        self.wait_for_reader(index);
         let window = self.window(index / WINDOW_CHUNKS)?;
         // SAFETY: the window has `WINDOW_CHUNKS` chunks, and this one was given to nobody else.
         let start = unsafe { window.add((index % WINDOW_CHUNKS) as usize * CHUNK) };
@@ -137,12 +141,14 @@ impl Log {
     }
 
     /// Holds the target back while the command is too far behind: the log would fill the disk.
-    fn wait_for_reader(&self, taken: u64) {
-        let lag = |taken: u64| {
+    fn wait_for_reader(&self) {
+        let lag = || {
+            let taken = self.word(header::NEXT_CHUNK).load(Ordering::Acquire);
             let consumed = self.word(header::CONSUMED).load(Ordering::Acquire);
-            taken.saturating_sub(consumed) * CHUNK as u64
+            let held = self.held.load(Ordering::Acquire);
+            taken.saturating_sub(consumed).saturating_sub(held) * CHUNK as u64
         };
-        while lag(taken) > self.max_lag && !self.is_abandoned() {
+        while lag() > self.max_lag && !self.is_abandoned() {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
@@ -190,7 +196,8 @@ impl Chunk {
     }
 
     /// Tells the reader that nothing more will come.
-    fn close(self) {
+    fn close(self, log: &Log) {
+        log.held.fetch_sub(1, Ordering::AcqRel);
         // SAFETY: bytes 4..8 of our own chunk.
         unsafe { AtomicU32::from_ptr(self.start.add(4).cast()) }.store(1, Ordering::Release);
     }
@@ -227,16 +234,16 @@ impl Writer {
                 chunk.publish();
                 return Ok(());
             }
-            self.close();
+            self.close(log);
             self.chunk = Some(log.take_chunk(self.thread)?);
         }
         Err("a record is longer than a chunk".to_owned())
     }
 
     /// Gives the chunk up.
-    pub fn close(&mut self) {
+    pub fn close(&mut self, log: &Log) {
         if let Some(chunk) = self.chunk.take() {
-            chunk.close();
+            chunk.close(log);
         }
     }
 

@@ -93,6 +93,11 @@ impl PlaceCache {
 
 /// A module is about to run for the first time.
 pub fn load(probe: &Probe, module: &process::Module<'_>) {
+    let ours = [load as *const () as u64, process::engine_code()];
+    if ours.iter().any(|code| (module.start..module.end).contains(code)) {
+        // The probe and the engine are no part of the program.
+        return;
+    }
     let modules = &probe.modules;
     let id = ModuleId(modules.next.fetch_add(1, Ordering::Relaxed) + 1);
     let facts = if module.path.is_empty() { Vec::new() } else { ask_for_facts(probe, id, module) };
@@ -163,7 +168,7 @@ fn ask_for_facts(probe: &Probe, id: ModuleId, module: &process::Module<'_>) -> V
     if let Err(why) = writer.write(&log, &record) {
         crate::probe::fail(&why);
     }
-    writer.close();
+    writer.close(&log);
     if !log.await_answer(request) {
         return Vec::new();
     }

@@ -120,10 +120,8 @@ pub fn entered(
         }
         Role::ThreadName { handle, name } => {
             let (handle, name) = (at_entry(handle), target::string(at_entry(name), NAME_LENGTH));
-            let named = thread_of(probe, handle);
-            if named.is_none_or(|t| t == thread.id) {
-                thread.emit(probe, spot, EventKind::ThreadName { name });
-            }
+            let named = thread_of(probe, handle).unwrap_or(thread.id);
+            thread.emit_for(named, probe, spot, EventKind::ThreadName { name });
             (Address(0), 0)
         }
         Role::Reallocate { old, .. } => {

@@ -7,9 +7,10 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
-use raddle_dynamorio::process::SystemCall;
+use raddle_dynamorio::process::{self, SystemCall};
 use raddle_model::{Address, EventKind, Family, ThreadId};
 use raddle_wire::log::State;
+use std::ffi::{CStr, CString};
 
 /// From `asm/prctl.h`: the first thread's thread-local block.
 const ARCH_SET_FS: u64 = 0x1002;
@@ -44,15 +45,18 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
 }
 
 /// The call is about to be made.
-pub fn before(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
     let spot = spot(probe, thread, call);
     let argument = |i| call.argument(i);
     thread.system_call = [argument(0), argument(1), argument(2)];
     match i64::from(call.number) {
         libc::SYS_clone | libc::SYS_clone3 => clone(probe, thread, call, spot),
         libc::SYS_execve | libc::SYS_execveat => {
-            let path = argument(u32::from(i64::from(call.number) == libc::SYS_execveat));
-            let path = target::string(path, 4096);
+            let index = u32::from(i64::from(call.number) == libc::SYS_execveat);
+            let path = target::string(argument(index), 4096);
+            if let Some(own) = own_path(&path) {
+                call.set_argument(index, own.as_ptr() as u64);
+            }
             thread.emit(probe, spot, EventKind::ProcessExec { path });
             if let Some(log) = probe.log() {
                 log.set_state(State::Replaced);
@@ -134,6 +138,17 @@ fn is_error(result: i64) -> bool {
 fn spot(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Spot {
     let state = call.state();
     modules::spot(probe, thread, state.pc, state.general[4], state.general[5])
+}
+
+/// What the program means by its own link: to the kernel that is the engine, which loaded it. The
+/// string lives on, for the kernel to read.
+fn own_path(path: &str) -> Option<&'static CStr> {
+    let process = path.strip_prefix("/proc/")?.strip_suffix("/exe")?;
+    let is_own = process == "self"
+        || process == "thread-self"
+        || process.parse() == Ok(std::process::id());
+    let program = CString::new(process::program_path().filter(|_| is_own)?).ok()?;
+    Some(Box::leak(program.into_boxed_c_str()))
 }
 
 /// The flags of a `clone` or `clone3`, whose first argument this is.

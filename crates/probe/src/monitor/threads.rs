@@ -84,6 +84,10 @@ fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
 
 /// A thread ends, or has been stopped because the process ends.
 pub fn exit(probe: &Probe, os_id: u32) {
+    if !probe.is_own_process() {
+        // A copy of one of the parent's threads; its log and its memory are the parent's.
+        return;
+    }
     let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
     if probe.threads.exit_status().is_none() {
         // A call that the end of the process cuts off has not ended: it never did.

@@ -1,0 +1,257 @@
+//! The launcher, with the engine alone: what goes in and comes out is what the program would see
+//! and give without us.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Ran, Scratch};
+
+const BARE: [&str; 2] = ["--engine", "bare"];
+
+fn bare(scratch: &Scratch, program: &[&str]) -> Ran {
+    let program: Vec<&dyn AsRef<std::ffi::OsStr>> =
+        program.iter().map(|p| p as &dyn AsRef<std::ffi::OsStr>).collect();
+    scratch.events(&BARE, &program)
+}
+
+#[test]
+fn exit_codes_and_signals_are_the_targets() {
+    let scratch = Scratch::new();
+    bare(&scratch, &["sh", "-c", "exit 0"]).exits(0);
+    bare(&scratch, &["sh", "-c", "exit 37"]).exits(37);
+    bare(&scratch, &["sh", "-c", "kill -SEGV $$"]).exits(128 + 11);
+    bare(&scratch, &["sh", "-c", "kill -KILL $$"]).exits(128 + 9);
+}
+
+#[test]
+fn arguments_names_and_environment_arrive_untouched() {
+    let scratch = Scratch::new();
+    let show = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(int argc, char **argv) {
+            for (int i = 0; i < argc; i++) printf("[%s]", argv[i]);
+            printf("%s|%s", getenv("ODD"), getenv("LD_LIBRARY_PATH"));
+            return 0;
+        }
+    "#;
+    scratch.compile("show", show, &[]);
+    let odd = ["a b", "", "'\"`;$x", "--count", "\u{e4}"];
+    let program: Vec<&dyn AsRef<std::ffi::OsStr>> =
+        std::iter::once(&"./show").chain(&odd).map(|p| p as &dyn AsRef<std::ffi::OsStr>).collect();
+    let mut command = scratch.command(&BARE, &program);
+    command.env("ODD", "x;y \"z\"").env("LD_LIBRARY_PATH", "/none");
+    let ran = Ran::new(command.output().unwrap());
+    ran.exits(0);
+    assert_eq!(ran.stdout, "[./show][a b][]['\"`;$x][--count][\u{e4}]x;y \"z\"|/none");
+}
+
+#[test]
+fn descriptors_and_directory_are_those_of_the_command() {
+    let scratch = Scratch::new();
+    scratch.put("input", "line\n");
+    // Descriptor 7 is open, and no descriptor of ours is.
+    let script = r#"read x <&7; echo "$x"; pwd -P; ls /proc/self/fd | tr '\n' ' ' >&2"#;
+    let raddle = support::raddle();
+    let native = format!("exec sh -c '{}' 7<input", script.replace('\'', r"'\''"));
+    let under = format!(
+        "exec {} events --engine bare -- sh -c '{}' 7<input",
+        raddle.display(),
+        script.replace('\'', r"'\''")
+    );
+    let run = |line: &str| {
+        let here = scratch.path("");
+        Ran::new(Command::new("sh").args(["-c", line]).current_dir(here).output().unwrap())
+    };
+    let (alone, ran) = (run(&native), run(&under));
+    ran.exits(0);
+    assert_eq!((ran.stdout, ran.stderr), (alone.stdout, alone.stderr));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_as_a_shell_would() {
+    let scratch = Scratch::new();
+    let refused = |program: &str, code: i32, why: &str| {
+        let ran = bare(&scratch, &[program]);
+        ran.exits(code);
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        assert!(ran.stderr.starts_with("raddle: ") && ran.stderr.contains(why), "{ran:?}");
+    };
+    let executable = |name: &str, content: &[u8]| {
+        let path = scratch.put(name, content);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    refused("no-such-program", 127, "command not found");
+    refused("./no-such-file", 127, "no such file");
+    refused("/", 126, "is a directory");
+    scratch.put("plain", "x");
+    refused("./plain", 126, "no permission");
+    executable("text", b"hello\n");
+    refused("./text", 126, "neither an ELF program nor a script");
+    executable("script", b"#!/no/such/interpreter\n");
+    refused("./script", 127, "/no/such/interpreter does not exist");
+    let mut small = b"\x7fELF\x01\x01\x01".to_vec();
+    small.resize(64, 0);
+    executable("small", &small);
+    refused("./small", 126, "32-bit");
+}
+
+#[test]
+fn a_setuid_program_of_another_user_is_refused() {
+    let scratch = Scratch::new();
+    let program = scratch.compile("plain", "int main(void) { return 0; }", &[]);
+    let root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let owned = root && {
+        // Somebody else's: root's own setuid bit changes nothing for root.
+        Command::new("chown").arg("65534").arg(&program).status().unwrap().success()
+    };
+    if !owned {
+        eprintln!("skipped: only root can give a file away");
+        return;
+    }
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let ran = bare(&scratch, &["./plain"]);
+    ran.exits(126);
+    assert!(ran.stderr.contains("the privileges of user 65534 (setuid)"), "{ran:?}");
+}
+
+#[test]
+fn scripts_run_under_their_interpreter() {
+    let scratch = Scratch::new();
+    let script = scratch.put("show", "#!/bin/sh -e\necho \"$0 $1\"\nfalse\necho no\n");
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = bare(&scratch, &["./show", "a b"]);
+    ran.exits(1);
+    assert_eq!(ran.stdout, "./show a b\n");
+}
+
+#[test]
+fn the_time_limit_kills_and_says_so() {
+    let scratch = Scratch::new();
+    let started = Instant::now();
+    let arguments = ["--engine", "bare", "--timeout", "300ms"];
+    let ran = scratch.events(&arguments, &[&"sh", &"-c", &"echo begun; exec sleep 60"]);
+    ran.exits(124);
+    assert_eq!(ran.stdout, "begun\n");
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_fixed_layout_repeats_and_a_free_one_does_not_change() {
+    let scratch = Scratch::new();
+    let source = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(void) { int x; printf("%p %p %p", (void *)&x, (void *)main, malloc(9)); return 0; }
+    "#;
+    scratch.compile("where", source, &[]);
+    let fixed = || {
+        scratch
+            .events(&["--engine", "bare", "--fixed-layout"], &[&"./where"])
+            .exits(0)
+            .stdout
+            .clone()
+    };
+    assert_eq!(fixed(), fixed());
+    let free = || bare(&scratch, &["./where"]).exits(0).stdout.clone();
+    assert_ne!(free(), free());
+}
+
+/// A command whose target has said that it is ready.
+struct Ready {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Ready {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        stdout.read_line(&mut first).unwrap();
+        assert_eq!(first, "ready\n");
+        Ready { child, stdout }
+    }
+
+    fn finish(mut self) -> Ran {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        let ran = Ran::new(self.child.wait_with_output().unwrap());
+        Ran { stdout: rest, ..ran }
+    }
+}
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn sigterm_is_passed_on() {
+    let scratch = Scratch::new();
+    let script = "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
+    let ready = Ready::start(scratch.command(&BARE, &[&"sh", &"-c", &script]));
+    send("-TERM", ready.child.id());
+    let ran = ready.finish();
+    ran.exits(7);
+    assert_eq!(ran.stdout, "caught\n");
+}
+
+#[test]
+fn one_interrupt_is_the_targets_business_and_three_kill_it() {
+    let scratch = Scratch::new();
+    // Sent to the command only, as no terminal would: the target hears nothing of it.
+    let script = "echo ready; while :; do sleep 0.05; done";
+    let ready = Ready::start(scratch.command(&BARE, &[&"sh", &"-c", &script]));
+    for _ in 0..3 {
+        send("-INT", ready.child.id());
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    ready.finish().exits(128 + 9);
+}
+
+#[test]
+fn signals_ignored_from_the_start_stay_ignored() {
+    let scratch = Scratch::new();
+    let raddle = support::raddle();
+    let inner = "kill -INT $$; kill -HUP $$; echo alive";
+    let line = format!(
+        "trap '' INT HUP; exec {} events --engine bare -- sh -c '{inner}'",
+        raddle.display()
+    );
+    let here = scratch.path("");
+    let ran = Ran::new(Command::new("sh").args(["-c", &line]).current_dir(here).output().unwrap());
+    ran.exits(0);
+    assert_eq!(ran.stdout, "alive\n");
+}
+
+#[test]
+fn wrong_use_is_125_and_help_is_not() {
+    let run = |arguments: &[&str]| {
+        Ran::new(Command::new(support::raddle()).args(arguments).output().unwrap())
+    };
+    let ran = run(&["events", "--only", "memry", "--", "true"]);
+    ran.exits(125);
+    assert!(ran.stderr.contains("'memory'"), "{ran:?}");
+    run(&["events"]).exits(125);
+    run(&["--version"]).exits(0);
+    let help = run(&["events", "--help"]);
+    help.exits(0);
+    assert!(help.stdout.contains("Examples:"), "{help:?}");
+}
+
+#[test]
+fn a_run_directory_in_use_is_left_alone() {
+    let scratch = Scratch::new();
+    let ran = scratch.events(&["--engine", "bare", "--out", "runs/1"], &[&"true"]);
+    ran.exits(0);
+    scratch.put("runs/1/1.0.log", "mine");
+    let ran = scratch.events(&["--engine", "bare", "--out", "runs/1"], &[&"true"]);
+    ran.exits(125);
+    assert!(ran.stderr.contains("is not empty"), "{ran:?}");
+    assert_eq!(std::fs::read(scratch.path("runs/1/1.0.log")).unwrap(), b"mine");
+}
