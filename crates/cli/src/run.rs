@@ -1,0 +1,266 @@
+//! `raddle run`: one execution of the program with a detector watching, and the report of what it
+//! found.
+
+mod library;
+mod watch;
+
+use crate::arguments::{Engine, Format, RunArguments, Verbosity, duration};
+use crate::events::hooks;
+use crate::failure::Failure;
+use crate::runs::{Run as RunPlace, write_rendering};
+use crate::terminal;
+use clap::{Args, ValueEnum};
+use raddle_execute::{
+    EngineMode, ExecuteError, Execution, Outcome, ProbeRequest, RunDirectory, execute, target,
+};
+use raddle_hooks::HookSet;
+use raddle_report::Paint;
+use raddle_report::findings::{Filter, Report, Selector, text};
+use raddle_wire::options::{DetectorChoice, MemoryMode};
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use watch::Watch;
+
+/// Finds data races in a program while it runs
+///
+/// Runs PROGRAM as it is, watches what its threads do to memory, and reports pairs of accesses that
+/// nothing keeps apart: both with their stacks, threads and locks, the memory by name, and why. The
+/// target's own input and output pass through untouched; the report goes to standard error at the
+/// end, and to report.json in a new directory .raddle/N.
+///
+/// Exits with 66 if something was found, whatever the target did; else as the target did.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Run {
+    /// How races are found
+    #[arg(long, value_enum, default_value_t = DetectorName::Hybrid, help_heading = "Finding")]
+    detector: DetectorName,
+
+    /// The memory states of --detector helgrind+: six, which warn at once, or eight, which warn at
+    /// the second time [default: short]
+    #[arg(long, value_enum, help_heading = "Finding")]
+    states: Option<States>,
+
+    /// Report only findings with an access in this module (path or name), or in modules or source
+    /// files below this directory; either access is enough; may be repeated
+    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
+    only_in: Vec<String>,
+
+    /// Leave out findings with an access there; either access is enough; may be repeated
+    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
+    ignore: Vec<String>,
+
+    /// Exit with this code if something was found
+    #[arg(long, value_name = "N", default_value_t = 66, help_heading = "Reporting")]
+    error_exitcode: u8,
+
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Reporting")]
+    format: Format,
+
+    /// Write the report to this file instead of standard error
+    #[arg(long, value_name = "FILE", help_heading = "Reporting")]
+    output: Option<PathBuf>,
+
+    /// Keep the logs too, in the run directory
+    #[arg(long, help_heading = "Reporting")]
+    keep: bool,
+
+    /// End the target after this long (SIGTERM, and SIGKILL 5 seconds later) and report: for
+    /// servers
+    #[arg(long, value_name = "T", value_parser = duration, help_heading = "Running")]
+    duration: Option<Duration>,
+
+    #[command(flatten)]
+    verbosity: Verbosity,
+
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Does it race?
+      raddle run -- ./bank --accounts 10
+
+  A server: for a minute, while something talks to it
+      raddle run --duration 1m -- ./server --port 8080
+
+  Only what concerns my own code, and nothing of a library I cannot change
+      raddle run --only-in src --ignore libvendor.so -- ./bank
+
+  In CI: only what really happened in this run, as JSON
+      raddle run --detector hb --format json --output races.json -- ./tests
+
+  Read the last report again, with whole stacks
+      raddle report --verbose
+
+The report and report.json are described in docs/run.md, the detectors in docs/analysers/.";
+
+/// The detectors, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DetectorName {
+    /// Races that happened, and those that only the order of locks prevented in this run
+    Hybrid,
+    /// Races that happened in this run only
+    Hb,
+    /// The published Helgrind+ state machines
+    #[value(name = "helgrind+")]
+    HelgrindPlus,
+}
+
+/// The memory states of Helgrind+, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum States {
+    /// Six states
+    Short,
+    /// Eight states
+    Long,
+}
+
+impl Run {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<u8, Failure> {
+        // Everything that can be wrong with what was asked is found out before anything is
+        // written or started.
+        let (choice, detector) = self.detector()?;
+        let target = target::resolve(&self.run.program, None)?;
+        let hooks = hooks(&self.run.hooks)?;
+        let base = std::env::current_dir().unwrap_or_default();
+        if self.run.engine == Engine::Bare {
+            return self.run_bare(base);
+        }
+        let run = RunPlace::make(self.run.out.as_deref())?;
+        let (logs, output) = self.prepare(&run).inspect_err(|_| run.give_up())?;
+        self.verbosity.detail(format_args!("running {}", target.elf.display()));
+        self.verbosity.detail(format_args!("run directory {}", run.path().display()));
+
+        let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
+        let live = somebody_looks && !self.verbosity.quiet;
+        let mut watch = Watch::new(self.filter(&base), base, live);
+        let engine = EngineMode::Probe(request(hooks, choice));
+        let outcome = match execute(&self.execution(engine, logs.path()), &mut watch) {
+            Err(error) if !watch.heard() => {
+                // There was no run to speak of.
+                run.give_up();
+                return Err(error.into());
+            }
+            outcome => outcome,
+        };
+        let report = watch.report(&self.run.program, detector, &outcome);
+        self.tell(&report, &run, output, outcome)
+    }
+
+    /// Leaves the report where it belongs and says what is in it; the exit code follows.
+    fn tell(
+        &self,
+        report: &Report,
+        run: &RunPlace,
+        output: Option<File>,
+        outcome: Result<Outcome, ExecuteError>,
+    ) -> Result<u8, Failure> {
+        let written = run.write(report);
+        for warning in &report.summary.warnings {
+            self.verbosity.note(format_args!("warning: {warning}"));
+        }
+        let Verbosity { quiet, verbose } = self.verbosity;
+        let alone = output.is_none() && self.format == Format::Json && !quiet;
+        match output {
+            Some(file) => write_rendering(report, self.format, file, Paint::Plain, verbose)?,
+            None if quiet => {}
+            None => {
+                let stderr = std::io::stderr();
+                let paint = terminal::paint(&stderr);
+                write_rendering(report, self.format, stderr, paint, verbose)?;
+            }
+        }
+        if !alone {
+            let file = written.as_ref().ok().map(|path| path.display().to_string());
+            eprintln!("raddle: {}", text::summary(report, file.as_deref()));
+        }
+        written?;
+        let outcome = outcome?;
+        Ok(if report.summary.findings > 0 { self.error_exitcode } else { outcome.exit_code() })
+    }
+
+    /// The engine alone, for measuring.
+    fn run_bare(&self, base: PathBuf) -> Result<u8, Failure> {
+        let logs = RunDirectory::temporary()?;
+        let mut deaf = Watch::new(Filter::default(), base, false);
+        Ok(execute(&self.execution(EngineMode::Bare, logs.path()), &mut deaf)?.exit_code())
+    }
+
+    /// Where logs and rendering go.
+    fn prepare(&self, run: &RunPlace) -> Result<(RunDirectory, Option<File>), Failure> {
+        let logs = match self.keeps_logs() {
+            true => RunDirectory::kept(&run.path().join("logs"))?,
+            false => RunDirectory::temporary()?,
+        };
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(Failure::during(format_args!("writing {}", path.display())))
+        };
+        Ok((logs, self.output.as_ref().map(create).transpose()?))
+    }
+
+    fn keeps_logs(&self) -> bool {
+        self.keep || self.verbosity.verbose
+    }
+
+    fn execution(&self, engine: EngineMode, logs: &Path) -> Execution {
+        Execution {
+            program: self.run.program.clone(),
+            cwd: None,
+            limit: self.run.timeout,
+            stop_after: self.duration,
+            fixed_layout: self.run.fixed_layout,
+            follow: self.run.follow,
+            engine,
+            directory: logs.to_owned(),
+            keep_logs: self.keeps_logs(),
+        }
+    }
+
+    /// The detector for the probe, and as the report calls it.
+    fn detector(&self) -> Result<(DetectorChoice, &'static str), Failure> {
+        match (self.detector, self.states) {
+            (DetectorName::Hybrid, None) => Ok((DetectorChoice::Hybrid, "hybrid")),
+            (DetectorName::Hb, None) => Ok((DetectorChoice::HappensBefore, "hb")),
+            (DetectorName::HelgrindPlus, None | Some(States::Short)) => {
+                Ok((DetectorChoice::HelgrindShort, "helgrind+ short"))
+            }
+            (DetectorName::HelgrindPlus, Some(States::Long)) => {
+                Ok((DetectorChoice::HelgrindLong, "helgrind+ long"))
+            }
+            (DetectorName::Hybrid | DetectorName::Hb, Some(_)) => {
+                let why = "--states is about --detector helgrind+; add that, or leave it out";
+                Err(Failure::Other(why.into()))
+            }
+        }
+    }
+
+    fn filter(&self, base: &Path) -> Filter {
+        let select = |text: &String| Selector::new(text, base, std::fs::canonicalize(text).ok());
+        Filter {
+            only_in: self.only_in.iter().map(select).collect(),
+            ignore: self.ignore.iter().map(select).collect(),
+        }
+    }
+}
+
+/// What a detector needs to see: everything, with stacks, and nothing of it written down.
+fn request(hooks: HookSet, detector: DetectorChoice) -> ProbeRequest {
+    ProbeRequest {
+        hooks,
+        count: false,
+        memory: MemoryMode::On,
+        sync: true,
+        functions: false,
+        output: false,
+        stacks: true,
+        implicit_accesses: false,
+        only_places: Vec::new(),
+        detector: Some(detector),
+    }
+}

@@ -1,0 +1,232 @@
+//! Runs as a person speaks of them: `.raddle/4` beside where they were started, or a directory of
+//! their own; and the report in each.
+
+use crate::arguments::Format;
+use crate::failure::Failure;
+use raddle_execute::RunDirectory;
+use raddle_report::findings::text::{self, Style};
+use raddle_report::{Paint, Report};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Where runs are kept, beside where they were started.
+const HOME: &str = ".raddle";
+/// The report in a run directory.
+const REPORT: &str = "report.json";
+
+/// A run directory.
+#[derive(Debug)]
+pub struct Run {
+    path: PathBuf,
+    /// We made it, under a number of our choice.
+    ours: bool,
+}
+
+impl Run {
+    /// Makes the directory: the user's, which must be new or empty, or the next number here.
+    pub fn make(out: Option<&Path>) -> Result<Self, Failure> {
+        match out {
+            Some(path) => {
+                RunDirectory::kept(path)?;
+                Ok(Run { path: path.to_owned(), ours: false })
+            }
+            None => Run::next(Path::new(HOME)),
+        }
+    }
+
+    /// The next number. Making the directory is what takes the number, so that runs started at the
+    /// same time never share one.
+    fn next(home: &Path) -> Result<Self, Failure> {
+        let context = |error: io::Error| {
+            let home = home.display();
+            let why = format!("making a run directory in {home}: {error}");
+            Failure::Other(format!("{why}; --out DIR names another place"))
+        };
+        std::fs::create_dir_all(home).map_err(context)?;
+        let mut number = numbers(home).map_err(context)?.last().map_or(1, |last| last + 1);
+        loop {
+            let path = home.join(number.to_string());
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Run { path, ours: true }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(context(error)),
+            }
+        }
+    }
+
+    /// The run a person means: a number, a directory or a report's file; the latest if nothing.
+    pub fn find(meant: Option<&str>) -> Result<PathBuf, Failure> {
+        Run::find_in(Path::new(HOME), meant)
+    }
+
+    fn find_in(home: &Path, meant: Option<&str>) -> Result<PathBuf, Failure> {
+        let known = numbers(home).unwrap_or_default();
+        let report = |number: &u64| home.join(number.to_string()).join(REPORT);
+        let Some(meant) = meant else {
+            let latest = known.iter().rev().map(report).find(|report| report.exists());
+            let why =
+                || format!("there is no report in {}; `raddle run` makes one", home.display());
+            return latest.ok_or_else(|| Failure::Other(why()));
+        };
+        if let Some(number) = meant.parse().ok().filter(|number| known.contains(number)) {
+            return Ok(report(&number));
+        }
+        let path = Path::new(meant);
+        if path.is_dir() {
+            return Ok(path.join(REPORT));
+        }
+        if path.exists() {
+            return Ok(path.to_owned());
+        }
+        let known: Vec<String> = known.iter().map(u64::to_string).collect();
+        let known = match known.as_slice() {
+            [] => format!("there are no runs in {}", home.display()),
+            known => format!("there are {}", known.join(", ")),
+        };
+        Err(Failure::Other(format!("there is no run {meant}; {known}")))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the report, whole or not at all; returns its file.
+    pub fn write(&self, report: &Report) -> Result<PathBuf, Failure> {
+        let file = self.path.join(REPORT);
+        let unfinished = self.path.join(format!("{REPORT}.tmp"));
+        let write = || -> io::Result<()> {
+            std::fs::write(&unfinished, report.to_json())?;
+            std::fs::rename(&unfinished, &file)
+        };
+        write().map_err(Failure::during(format_args!("writing {}", file.display())))?;
+        Ok(file)
+    }
+
+    /// Nothing came of it: the number is free again.
+    pub fn give_up(&self) {
+        if self.ours {
+            // An empty directory left behind does no harm.
+            let _ = std::fs::remove_dir(self.path.join("logs"));
+            let _ = std::fs::remove_dir(&self.path);
+            if let Some(home) = self.path.parent() {
+                let _ = std::fs::remove_dir(home);
+            }
+        }
+    }
+}
+
+/// Reads a report.
+pub fn read(file: &Path) -> Result<Report, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(Failure::during(format_args!("reading {}", file.display())))?;
+    Report::from_json(&text).map_err(Failure::during(file.display()))
+}
+
+/// Writes a report as it was asked for.
+pub fn write_rendering(
+    report: &Report,
+    format: Format,
+    out: impl Write,
+    paint: Paint,
+    everything: bool,
+) -> Result<(), Failure> {
+    match render(report, format, &mut BufWriter::new(out), paint, everything) {
+        // A reader that has had enough (`| head`) is no error.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(Failure::during("writing the report")),
+    }
+}
+
+fn render(
+    report: &Report,
+    format: Format,
+    out: &mut dyn Write,
+    paint: Paint,
+    everything: bool,
+) -> io::Result<()> {
+    match format {
+        Format::Json => out.write_all(report.to_json().as_bytes())?,
+        Format::Text => {
+            let base = PathBuf::from(&report.target.cwd);
+            text::write(report, &Style { paint, base, everything }, out)?;
+        }
+    }
+    out.flush()
+}
+
+/// The runs in a directory, by number.
+fn numbers(home: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(home)? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_never_shared() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join(HOME);
+        let paths: Vec<PathBuf> = std::thread::scope(|scope| {
+            let makers: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| Run::next(&home).unwrap())).collect();
+            makers.into_iter().map(|maker| maker.join().unwrap().path).collect()
+        });
+        let mut names: Vec<u64> = paths
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap().parse().unwrap())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, (1..=8).collect::<Vec<u64>>());
+        std::fs::create_dir(home.join("40")).unwrap();
+        assert!(Run::next(&home).unwrap().path.ends_with("41"));
+    }
+
+    #[test]
+    fn a_run_that_came_to_nothing_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join(HOME);
+        Run::next(&home).unwrap().give_up();
+        assert!(!home.exists());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_gets_a_sentence() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join(HOME);
+        std::fs::write(&file, "").unwrap();
+        let said = Run::next(&file).unwrap_err().to_string();
+        assert!(said.starts_with("making a run directory in "), "{said}");
+        assert!(said.ends_with("; --out DIR names another place"), "{said}");
+    }
+
+    #[test]
+    fn runs_are_found_by_number_directory_file_or_as_the_latest() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join(HOME);
+        let find = |meant| Run::find_in(&home, meant).map_err(|e| e.to_string());
+        let none = find(None).unwrap_err();
+        assert!(none.ends_with("`raddle run` makes one"), "{none}");
+        for number in ["2", "10", "11"] {
+            std::fs::create_dir_all(home.join(number)).unwrap();
+        }
+        for number in ["2", "10"] {
+            std::fs::write(home.join(number).join(REPORT), "").unwrap();
+        }
+        // Run 11 is still running.
+        assert_eq!(find(None), Ok(home.join("10").join(REPORT)));
+        assert_eq!(find(Some("2")), Ok(home.join("2").join(REPORT)));
+        let directory = home.join("2");
+        assert_eq!(find(directory.to_str()), Ok(directory.join(REPORT)));
+        let file = directory.join(REPORT);
+        assert_eq!(find(file.to_str()), Ok(file.clone()));
+        assert_eq!(find(Some("7")).unwrap_err(), "there is no run 7; there are 2, 10, 11");
+    }
+}

@@ -1,0 +1,52 @@
+//! Findings: from what a detector says of places and addresses to what a person reads.
+//!
+//! [`Gathered`] listens while the target runs. In the end [`Gathered::report`] gives everything its
+//! names, makes one finding of those that are the same seen from the program's own code
+//! ([`group`]), leaves out what was not asked for ([`filter`]) and puts the rest in order. What
+//! comes out is a [`Report`]: `report.json` as it stands in `docs/run.md`, and the one source of
+//! every rendering, [`text`] among them.
+
+mod access;
+mod build;
+mod filter;
+mod fingerprint;
+mod gather;
+mod group;
+mod location;
+mod runtime;
+mod schema;
+mod stack;
+pub mod text;
+#[cfg(test)]
+mod typed;
+
+pub use build::Circumstances;
+pub use filter::{Filter, Selector};
+pub use gather::{Block, Gathered, Looked};
+pub use schema::{
+    Access, Finding, Frame, Location, LocationKind, Lock, Module, Outcome, Report, ReportError,
+    SCHEMA, Side, Summary, Target, Thread, Tool,
+};
+
+use crate::names::Symbols;
+
+/// What a report asks for beyond [`Symbols`].
+pub trait Library: Symbols {
+    /// The build-id of a module, in hexadecimal.
+    fn build_id(&mut self, module: &str) -> Option<String>;
+
+    /// The whole variable around an offset of a module.
+    fn extent(&mut self, module: &str, offset: u64) -> Option<Extent>;
+
+    /// A line of a source file, from 1, if the file can be read.
+    fn source_line(&mut self, file: &str, line: u32) -> Option<String>;
+}
+
+/// A variable as a stretch of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes from its start to what was asked for.
+    pub within: u64,
+    /// Bytes it takes.
+    pub size: u64,
+}

@@ -1,0 +1,231 @@
+//! From what was gathered to the report.
+
+use super::filter::Filter;
+use super::gather::{Birth, Found, Gathered, Looked, Program};
+use super::schema::{Finding, Module, Outcome, Report, SCHEMA, Summary, Target, Thread, Tool};
+use super::{Library, access, fingerprint, group, location, stack, text};
+use raddle_model::ThreadId;
+use raddle_model::finding::Certainty;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What a report says that the target's process does not know.
+#[derive(Debug, Clone)]
+pub struct Circumstances {
+    /// Who writes it.
+    pub tool: Tool,
+    /// What was run.
+    pub target: Target,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Modules that have no names beyond their exports.
+    pub without_symbols: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Gathered {
+    /// The report of everything gathered so far.
+    pub fn report(
+        &mut self,
+        circumstances: Circumstances,
+        filter: &Filter,
+        library: &mut dyn Library,
+    ) -> Report {
+        let all = group::grouped(self.findings(library));
+        let found = all.len();
+        let mut findings: Vec<Finding> = all.into_iter().filter(|f| filter.shows(f)).collect();
+        // The sort is stable: what is equally important stays in the order of appearance.
+        findings.sort_by_key(|finding| (is_nobodys(finding), Reverse(finding.certainty)));
+        for (at, finding) in findings.iter_mut().enumerate() {
+            finding.id = format!("R{}", at + 1);
+            finding.fingerprint = fingerprint::fingerprint(finding);
+        }
+        let Circumstances { tool, target, outcome, without_symbols, warnings } = circumstances;
+        let threads = self.threads(library);
+        let count = |certainty| findings.iter().filter(|f| f.certainty == certainty).count() as u64;
+        let looked = self.looked_at();
+        let processes: BTreeSet<u32> = self.programs.iter().map(|p| p.process).collect();
+        let summary = Summary {
+            findings: findings.len() as u64,
+            observed: count(Certainty::Observed),
+            predicted: count(Certainty::Predicted),
+            hidden: (found - findings.len()) as u64,
+            processes: processes.len() as u64,
+            threads: threads.len() as u64,
+            accesses: looked.map(|looked| looked.accesses),
+            synchronisations: looked.map(|looked| looked.synchronisations),
+            locks: looked.map(|looked| looked.locks),
+            without_symbols,
+            warnings,
+        };
+        let modules = self.modules(library);
+        let schema = SCHEMA.to_owned();
+        Report { schema, tool, target, modules, threads, outcome, summary, findings }
+    }
+
+    /// A line about each finding that has come since the last call and is not the same as an
+    /// earlier one.
+    pub fn news(&mut self, filter: &Filter, library: &mut dyn Library, base: &Path) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (at, number) in std::mem::take(&mut self.unannounced) {
+            let several = self.several();
+            let program = &mut self.programs[at];
+            let Some(found) = program.found.get(&number).cloned() else { continue };
+            let finding = named(program, &found, several, library);
+            if self.announced.insert(group::key(&finding)) && filter.shows(&finding) {
+                lines.push(text::news(&finding, base));
+            }
+        }
+        lines
+    }
+
+    fn findings(&mut self, library: &mut dyn Library) -> Vec<Finding> {
+        let several = self.several();
+        let mut findings = Vec::new();
+        for program in &mut self.programs {
+            let found: Vec<Found> = program.found.values().cloned().collect();
+            findings.extend(found.iter().map(|found| named(program, found, several, library)));
+        }
+        findings
+    }
+
+    fn threads(&mut self, library: &mut dyn Library) -> Vec<Thread> {
+        let several = self.several();
+        let mut threads = Vec::new();
+        for program in &mut self.programs {
+            let heard: Vec<(ThreadId, Option<String>)> =
+                program.world.threads().map(|(id, name)| (id, name.map(String::from))).collect();
+            for (id, name) in heard {
+                let Birth { creator, at } = program.births.get(&id).copied().unwrap_or_default();
+                let created_at =
+                    at.map(|(calls, place)| stack::named(program, calls, place, library));
+                threads.push(Thread {
+                    id,
+                    process: several.then_some(program.process),
+                    name,
+                    creator,
+                    created_at: created_at.unwrap_or_default(),
+                });
+            }
+        }
+        threads
+    }
+
+    fn modules(&self, library: &mut dyn Library) -> Vec<Module> {
+        let mut seen = BTreeSet::new();
+        let paths = self.programs.iter().flat_map(|program| &program.modules);
+        let paths = paths.filter(|path| seen.insert(path.as_str()));
+        paths.map(|path| Module { path: path.clone(), build_id: library.build_id(path) }).collect()
+    }
+
+    /// What all detectors looked at; unknown when one could not tell.
+    fn looked_at(&self) -> Option<Looked> {
+        let mut sum = Looked::default();
+        for program in &self.programs {
+            let looked = program.looked?;
+            sum.accesses += looked.accesses;
+            sum.synchronisations += looked.synchronisations;
+            sum.locks += looked.locks;
+        }
+        (!self.programs.is_empty()).then_some(sum)
+    }
+
+    /// Were several programs watched, so that a thread's number is not enough?
+    fn several(&self) -> bool {
+        self.programs.len() > 1
+    }
+}
+
+/// A finding with its names, but for those that need to know the others: id and fingerprint.
+fn named(
+    program: &mut Program,
+    found: &Found,
+    several: bool,
+    library: &mut dyn Library,
+) -> Finding {
+    let process = several.then_some(program.process);
+    let accesses = found.finding.accesses.iter();
+    let accesses = accesses.map(|side| access::access(program, side, process, library)).collect();
+    Finding {
+        id: String::new(),
+        kind: found.finding.kind,
+        certainty: found.finding.certainty,
+        fingerprint: String::new(),
+        count: found.finding.count,
+        rules: found.finding.rules.clone(),
+        accesses,
+        location: location::location(program, found, library),
+    }
+}
+
+/// Does no access of it come from the program's own code?
+fn is_nobodys(finding: &Finding) -> bool {
+    finding.accesses.iter().all(|access| access.own_frame.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Selector, typed};
+
+    #[test]
+    fn the_most_important_come_first_and_are_numbered() {
+        let report = typed::bank();
+        let order: Vec<(&str, Certainty, bool)> =
+            report.findings.iter().map(|f| (f.id.as_str(), f.certainty, is_nobodys(f))).collect();
+        let expected = [
+            ("R1", Certainty::Observed, false),
+            ("R2", Certainty::Predicted, false),
+            ("R3", Certainty::Observed, true),
+        ];
+        assert_eq!(order, expected);
+        let Summary { findings, observed, predicted, hidden, threads, locks, .. } = report.summary;
+        assert_eq!((findings, observed, predicted, hidden), (3, 2, 1, 0));
+        assert_eq!((threads, locks), (3, Some(2)));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let ignore = vec![Selector::new("libc.so.6", Path::new("/w"), None)];
+        let report = typed::report(&Filter { ignore, ..Filter::default() });
+        assert_eq!((report.summary.findings, report.summary.hidden), (1, 2));
+    }
+
+    #[test]
+    fn threads_know_where_they_come_from() {
+        let report = typed::bank();
+        let worker = report.thread(ThreadId(3), None).unwrap();
+        assert_eq!((worker.name.as_deref(), worker.creator), (Some("worker"), Some(ThreadId(1))));
+        assert_eq!(worker.created_at[0].function.as_deref(), Some("main"));
+        let modules: Vec<&str> = report.modules.iter().map(|m| m.path.as_str()).collect();
+        assert_eq!(modules, ["/w/bank", "/lib/libc.so.6"]);
+        assert_eq!(report.modules[0].build_id.as_deref(), Some("b1"));
+    }
+
+    #[test]
+    fn news_come_once_for_each_pair_of_places() {
+        let (mut gathered, mut library) = typed::gathered();
+        let filter = Filter::default();
+        let mut news = || gathered.news(&filter, &mut library, Path::new("/w"));
+        insta::assert_snapshot!(news().join("\n"), @r#"
+        data race on libc.so.6+0x4000 (observed): write at libc.so.6+0x30, read at libc.so.6+0x30
+        data race on a heap block of 64 bytes from bank.c:56 in main (predicted): free at bank.c:48 in main, write at bank.c:64 in fill
+        data race on counter (observed): write at bank.c:16 in worker, read at bank.c:20 in reader
+        "#);
+        assert!(news().is_empty());
+    }
+
+    #[test]
+    fn several_programs_make_one_report() {
+        let (mut gathered, mut library) = typed::gathered();
+        typed::tell(&mut gathered, 8);
+        let report = gathered.report(typed::circumstances(), &Filter::default(), &mut library);
+        let Summary { findings, processes, threads, accesses, .. } = report.summary;
+        assert_eq!((findings, processes, threads, accesses), (3, 2, 6, Some(2468)));
+        assert_eq!(report.threads[0].process, Some(7));
+        assert_eq!(report.findings[0].accesses[0].process, Some(7));
+        assert_eq!(report.findings[0].count, 24);
+    }
+}

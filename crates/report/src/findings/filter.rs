@@ -1,0 +1,135 @@
+//! Whose code matters: `--only-in` and `--ignore`.
+//!
+//! A finding is *in* a module or directory when one of its two accesses is: by the instruction
+//! itself, or by the first frame of the program's own code above it.
+
+use super::schema::{Access, Finding, Frame};
+use crate::names::{file_name, tidy};
+use std::path::{Path, PathBuf};
+
+/// What is left out of a report.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// If there are any, only findings in one of them are shown.
+    pub only_in: Vec<Selector>,
+    /// Findings in one of them are not shown.
+    pub ignore: Vec<Selector>,
+}
+
+impl Filter {
+    /// Is the finding to be shown?
+    pub fn shows(&self, finding: &Finding) -> bool {
+        let in_any = |selectors: &[Selector]| selectors.iter().any(|s| s.selects(finding));
+        (self.only_in.is_empty() || in_any(&self.only_in)) && !in_any(&self.ignore)
+    }
+}
+
+/// A module or a directory, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    /// As typed.
+    text: String,
+    /// As a path from the root: the file of a module, or a directory of modules or sources.
+    paths: Vec<PathBuf>,
+    /// Relative source paths (of libraries compiled elsewhere) begin here.
+    base: PathBuf,
+}
+
+impl Selector {
+    /// What was typed in the directory `base`; `real` is where symbolic links lead, if it exists.
+    pub fn new(text: &str, base: &Path, real: Option<PathBuf>) -> Self {
+        let mut paths = vec![tidy(&base.join(text))];
+        paths.extend(real);
+        Selector { text: text.to_owned(), paths, base: base.to_owned() }
+    }
+
+    fn selects(&self, finding: &Finding) -> bool {
+        finding.accesses.iter().any(|access| self.selects_access(access))
+    }
+
+    fn selects_access(&self, access: &Access) -> bool {
+        let innermost = access.stack.first();
+        innermost.into_iter().chain(access.frame()).any(|frame| self.selects_frame(frame))
+    }
+
+    fn selects_frame(&self, frame: &Frame) -> bool {
+        let module = frame.module.as_deref().is_some_and(|module| {
+            self.is_name_of(file_name(module)) || self.holds(Path::new(module))
+        });
+        let file = frame.file.as_deref();
+        module || file.is_some_and(|file| self.holds(&tidy(&self.base.join(file))))
+    }
+
+    /// `libfoo.so.1`, and less exactly `libfoo.so` or `libfoo`.
+    fn is_name_of(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(self.text.as_str());
+        !self.text.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        self.paths.iter().any(|selected| path.starts_with(selected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::typed;
+
+    /// A race of `/w/src/bank.c` in `/w/bank` with `/w/lib/queue.c` in `/w/libqueue.so.1`.
+    fn finding() -> Finding {
+        let mut finding = typed::bank().findings.remove(0);
+        for (access, (module, file)) in finding
+            .accesses
+            .iter_mut()
+            .zip([("/w/bank", "/w/src/bank.c"), ("/w/libqueue.so.1", "./lib/queue.c")])
+        {
+            access.stack[0].module = Some(module.into());
+            access.stack[0].file = Some(file.into());
+            access.own_frame = Some(0);
+        }
+        finding
+    }
+
+    fn select(text: &str) -> Vec<Selector> {
+        vec![Selector::new(text, Path::new("/w"), None)]
+    }
+
+    #[test]
+    fn modules_and_directories_of_either_access_select() {
+        let here =
+            ["bank", "./bank", "/w/bank", "libqueue", "libqueue.so", "src", "./lib", "/w", "."];
+        for text in here {
+            let only = Filter { only_in: select(text), ..Filter::default() };
+            assert!(only.shows(&finding()), "--only-in {text}");
+            let ignore = Filter { ignore: select(text), ..Filter::default() };
+            assert!(!ignore.shows(&finding()), "--ignore {text}");
+        }
+        for text in ["ban", "libq", "sr", "/usr/lib", "queue.c"] {
+            let only = Filter { only_in: select(text), ..Filter::default() };
+            assert!(!only.shows(&finding()), "--only-in {text}");
+            let ignore = Filter { ignore: select(text), ..Filter::default() };
+            assert!(ignore.shows(&finding()), "--ignore {text}");
+        }
+    }
+
+    #[test]
+    fn to_ignore_is_stronger() {
+        let both = Filter { only_in: select("bank"), ignore: select("libqueue") };
+        assert!(!both.shows(&finding()));
+        assert!(Filter::default().shows(&finding()));
+    }
+
+    #[test]
+    fn the_instruction_and_the_program_s_own_frame_count_both() {
+        let mut finding = finding();
+        let mut inner = finding.accesses[0].stack[0].clone();
+        (inner.module, inner.file) = (Some("/lib/libc.so.6".into()), None);
+        finding.accesses[0].stack.insert(0, inner);
+        finding.accesses[0].own_frame = Some(1);
+        for text in ["libc.so.6", "bank", "src"] {
+            let only = Filter { only_in: select(text), ..Filter::default() };
+            assert!(only.shows(&finding), "--only-in {text}");
+        }
+    }
+}

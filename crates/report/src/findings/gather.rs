@@ -1,0 +1,199 @@
+//! What is remembered of a run while it lasts: threads, modules, stacks, and the findings as the
+//! detector gave them.
+
+use crate::world::World;
+use raddle_model::finding::Finding;
+use raddle_model::{Address, Event, EventKind, Place, StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A block of the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// First byte.
+    pub start: Address,
+    /// Bytes.
+    pub size: u64,
+    /// Who allocated it.
+    pub thread: ThreadId,
+    /// Where.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
+}
+
+impl Block {
+    fn holds(&self, address: Address) -> bool {
+        (self.start.0..self.start.0.saturating_add(self.size)).contains(&address.0)
+    }
+}
+
+/// What a detector looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Accesses.
+    pub accesses: u64,
+    /// Synchronisation events.
+    pub synchronisations: u64,
+    /// Distinct locks.
+    pub locks: u64,
+}
+
+/// A run, as far as it was heard of.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    pub(super) programs: Vec<Program>,
+    /// Pairs of places that [`Gathered::news`] has announced.
+    pub(super) announced: BTreeSet<String>,
+    /// Findings it has not looked at: program and number.
+    pub(super) unannounced: Vec<(usize, u32)>,
+}
+
+/// One program that a process has been.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    pub process: u32,
+    pub world: World,
+    /// Of threads created, whether they started or not.
+    pub births: BTreeMap<ThreadId, Birth>,
+    /// In the order of loading.
+    pub modules: Vec<String>,
+    /// Where they are or last were: one past the end and path, by load address.
+    mapped: BTreeMap<u64, (u64, String)>,
+    /// By the detector's number.
+    pub found: BTreeMap<u32, Found>,
+    pub looked: Option<Looked>,
+}
+
+/// Where a thread comes from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Birth {
+    pub creator: Option<ThreadId>,
+    /// The creating call.
+    pub at: Option<(StackId, Place)>,
+}
+
+/// A finding and the heap block it is about.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub finding: Finding,
+    pub block: Option<Block>,
+}
+
+impl Program {
+    fn map(&mut self, path: &str, base: u64, end: u64) {
+        if !self.modules.iter().any(|known| known == path) {
+            self.modules.push(path.to_owned());
+        }
+        self.mapped.retain(|start, (past, _)| *past <= base || *start >= end);
+        self.mapped.insert(base, (end, path.to_owned()));
+    }
+
+    /// The module around an address, and the offset in it.
+    pub fn module_at(&self, address: Address) -> Option<(String, u64)> {
+        let (base, (end, path)) = self.mapped.range(..=address.0).next_back()?;
+        (address.0 < *end).then(|| (path.clone(), address.0 - base))
+    }
+}
+
+impl Gathered {
+    /// A process begins to be watched, or becomes another program.
+    pub fn program(&mut self, process: u32) {
+        self.programs.push(Program { process, ..Program::default() });
+    }
+
+    /// An event: those of threads and modules are of interest.
+    pub fn event(&mut self, process: u32, event: &Event) {
+        let program = self.current(process);
+        let program = &mut self.programs[program];
+        // Of what goes away nothing is forgotten: a finding may still speak of it.
+        program.world.begin(event);
+        match &event.kind {
+            EventKind::ThreadCreate { child } => {
+                let at = Some((event.stack, event.place));
+                program.births.insert(*child, Birth { creator: Some(event.thread), at });
+            }
+            EventKind::ThreadStart { creator, .. } => {
+                let birth = program.births.entry(event.thread).or_default();
+                birth.creator = birth.creator.or(*creator);
+            }
+            EventKind::ModuleLoad { path, base, end, .. } => program.map(path, base.0, end.0),
+            _ => {}
+        }
+    }
+
+    /// A call stack.
+    pub fn stack(&mut self, process: u32, id: StackId, frames: Vec<Place>) {
+        let program = self.current(process);
+        self.programs[program].world.add_stack(id, frames);
+    }
+
+    /// A finding; a later one of the same number takes its place.
+    pub fn finding(&mut self, process: u32, number: u32, finding: Finding, block: Option<Block>) {
+        let at = self.current(process);
+        let found = &mut self.programs[at].found;
+        // The block as it was when the race was found: since then it may have been freed, and its
+        // memory may be another's.
+        let first = found.get(&number).and_then(|earlier| earlier.block);
+        let holds = |block: &Block| block.holds(finding.address);
+        let block = first.filter(holds).or(block);
+        if found.insert(number, Found { finding, block }).is_none() {
+            self.unannounced.push((at, number));
+        }
+    }
+
+    /// What the detector looked at.
+    pub fn looked(&mut self, process: u32, looked: Looked) {
+        let program = self.current(process);
+        self.programs[program].looked = Some(looked);
+    }
+
+    /// The program a process is now.
+    fn current(&mut self, process: u32) -> usize {
+        match self.programs.iter().rposition(|program| program.process == process) {
+            Some(program) => program,
+            None => {
+                self.program(process);
+                self.programs.len() - 1
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::typed;
+
+    #[test]
+    fn a_finding_keeps_the_block_it_was_found_in() {
+        let mut gathered = Gathered::default();
+        let block = |start, size| Block {
+            start: Address(start),
+            size,
+            thread: ThreadId(1),
+            place: typed::place(1, 0x120),
+            stack: StackId::NONE,
+        };
+        let finding = |address| typed::race(address, 1);
+        gathered.finding(1, 0, finding(0x9008), Some(block(0x9000, 64)));
+        gathered.finding(1, 0, finding(0x9008), Some(block(0x9008, 8)));
+        assert_eq!(gathered.programs[0].found[&0].block, Some(block(0x9000, 64)));
+        gathered.finding(1, 0, finding(0x9008), None);
+        assert_eq!(gathered.programs[0].found[&0].block, Some(block(0x9000, 64)));
+        // Another instance, of better certainty, elsewhere.
+        gathered.finding(1, 0, finding(0xa000), Some(block(0xa000, 8)));
+        assert_eq!(gathered.programs[0].found[&0].block, Some(block(0xa000, 8)));
+        assert_eq!(gathered.unannounced, [(0, 0)]);
+    }
+
+    #[test]
+    fn a_program_by_exec_begins_anew() {
+        let mut gathered = Gathered::default();
+        gathered.finding(7, 0, typed::race(0x4010, 1), None);
+        gathered.program(7);
+        gathered.finding(7, 0, typed::race(0x4010, 2), None);
+        let counts: Vec<u64> =
+            gathered.programs.iter().map(|p| p.found[&0].finding.count).collect();
+        assert_eq!(counts, [1, 2]);
+    }
+}

@@ -1,0 +1,58 @@
+//! Call stacks with their names.
+
+use super::runtime::own_frame;
+use super::schema::Frame;
+use super::{Library, gather::Program};
+use crate::hex::Hex;
+use crate::names::PlaceName;
+use raddle_model::{Place, StackId};
+
+/// The stack of an event, innermost first: its place, then the callers where a stack was taken.
+pub(super) fn named(
+    program: &mut Program,
+    stack: StackId,
+    place: Place,
+    library: &mut dyn Library,
+) -> Vec<Frame> {
+    let symbols = as_symbols(library);
+    let innermost = program.world.place(place, symbols);
+    let callers = program.world.stack_names(stack, symbols).into_iter().skip(1);
+    [innermost]
+        .into_iter()
+        .chain(callers)
+        .flat_map(|name| frames(&name).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Puts the source line to the frame that stands for the access, and says which that is.
+pub(super) fn with_source(stack: &mut [Frame], library: &mut dyn Library) -> Option<usize> {
+    let own = own_frame(stack);
+    if let Some(frame) = stack.get_mut(own.unwrap_or(0))
+        && let (Some(file), Some(line)) = (&frame.file, frame.line)
+    {
+        frame.text = library.source_line(file, line);
+    }
+    own
+}
+
+/// [`Library`] as what it extends.
+pub(super) fn as_symbols(library: &mut dyn Library) -> &mut dyn crate::names::Symbols {
+    library
+}
+
+fn frames(name: &PlaceName) -> impl Iterator<Item = Frame> + '_ {
+    let count = name.frames.len().max(1);
+    (0..count).map(|at| {
+        let known = name.frames.get(at).cloned().unwrap_or_default();
+        Frame {
+            module: name.module.as_deref().map(String::from),
+            offset: Hex(name.offset),
+            function: known.function,
+            file: known.file,
+            line: known.line,
+            column: known.column,
+            inlined: known.inlined,
+            text: None,
+        }
+    })
+}

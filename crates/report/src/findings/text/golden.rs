@@ -1,0 +1,162 @@
+//! Whole reports, so that a change of wording is a reviewed difference.
+
+use super::{Style, summary, write};
+use crate::findings::{Filter, Outcome, Report, Selector, typed};
+use crate::paint::Paint;
+use std::path::Path;
+
+fn style(everything: bool) -> Style {
+    Style { paint: Paint::Plain, base: "/w".into(), everything }
+}
+
+fn text(report: &Report, style: &Style) -> String {
+    let mut out = Vec::new();
+    write(report, style, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The report without all findings but one.
+fn only(id: &str) -> Report {
+    let mut report = typed::bank();
+    report.findings.retain(|finding| finding.id == id);
+    report
+}
+
+#[test]
+fn an_observed_race_on_a_variable() {
+    insta::assert_snapshot!(text(&only("R1"), &style(false)), @r#"
+    R1  data race on counter (observed, seen 12 times)
+
+      (2) write of 4 bytes by T3 'worker', holding no locks
+          bank.c:16 in worker
+             16 |     counter += 1;
+                |             ^^
+
+      (1) earlier read of 4 bytes by T2, holding m (taken at bank.c:32 in reader)
+          bank.c:20 in reader
+             20 |     printf("%d\n", counter);
+                |                    ^^^^^^^
+
+      where: global variable counter of ./bank, 4 bytes at 0x555500004010
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           nothing that Raddle knows of ordered them in this run: observed
+    "#);
+}
+
+#[test]
+fn a_predicted_race_on_the_heap() {
+    insta::assert_snapshot!(text(&only("R2"), &style(false)), @r#"
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted, seen once)
+
+      (2) free of 64 bytes by T1, holding no locks
+          bank.c:48 in main
+             48 |     pthread_create(&t, NULL, worker, NULL);
+                |     ^^^^^^^^^^^^^^
+
+      (1) earlier write of 8 bytes by T3 'worker', holding m (shared side) and n
+          libc.so.6+0x20
+          called from bank.c:64 in fill
+             64 |     memset(buffer, 0, 8);
+                |     ^^^^^^
+          m was taken at bank.c:32 in reader
+          n was taken at bank.c:32 in reader
+
+      where: byte 8 of a heap block of 64 bytes, allocated by T1 at bank.c:56 in main
+      T3 'worker' was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           only the order in which locks were taken kept them apart, and the next run may take them in another: predicted (lock-order-ignored)
+           giving memory back counts as writing it (free-is-write)
+    "#);
+}
+
+#[test]
+fn whole_stacks_on_demand() {
+    insta::assert_snapshot!(text(&only("R2"), &style(true)), @r#"
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted, seen once)
+
+      (2) free of 64 bytes by T1, holding no locks
+          bank.c:48 in main
+             48 |     pthread_create(&t, NULL, worker, NULL);
+                |     ^^^^^^^^^^^^^^
+          called from start_thread (libc.so.6+0x90)
+
+      (1) earlier write of 8 bytes by T3 'worker', holding m (shared side) and n
+          libc.so.6+0x20
+          called from bank.c:64 in fill
+             64 |     memset(buffer, 0, 8);
+                |     ^^^^^^
+          called from start_thread (libc.so.6+0x90)
+          m was taken at bank.c:32 in reader
+          n was taken at bank.c:32 in reader
+
+      where: byte 8 of a heap block of 64 bytes, allocated by T1 at bank.c:56 in main
+          called from start_thread (libc.so.6+0x90)
+      T3 'worker' was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           only the order in which locks were taken kept them apart, and the next run may take them in another: predicted (lock-order-ignored)
+           giving memory back counts as writing it (free-is-write)
+    "#);
+}
+
+#[test]
+fn a_race_of_a_library_with_itself() {
+    insta::assert_snapshot!(text(&only("R3"), &style(false)), @r#"
+    R3  data race on libc.so.6+0x4000 (observed, seen once)
+
+      (2) write of 4 bytes by T3 'worker', holding no locks
+          libc.so.6+0x30
+
+      (1) earlier read of 4 bytes by T2, holding no locks
+          libc.so.6+0x30
+
+      where: 0x777700004000, which is /lib/libc.so.6+0x4000 and has no name
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: neither access held a lock (no-common-lock)
+           nothing that Raddle knows of ordered them in this run: observed
+    "#);
+}
+
+#[test]
+fn long_stacks_are_cut() {
+    let mut report = only("R1");
+    let stack = &mut report.findings[0].accesses[1].stack;
+    let caller = stack[0].clone();
+    stack.splice(1..1, std::iter::repeat_n(caller, 20));
+    let shown = text(&report, &style(false));
+    assert!(shown.contains("and 11 more calls; --verbose shows them"), "{shown}");
+    assert!(text(&report, &style(true)).matches("called from").count() > 20);
+}
+
+#[test]
+fn summaries() {
+    let report = typed::bank();
+    insta::assert_snapshot!(summary(&report, Some(".raddle/4/report.json")), @r#"
+    3 data races (2 observed, 1 predicted) in 3 threads; report in .raddle/4/report.json
+    "#);
+    let ignore = ["bank", "libc"].map(|text| Selector::new(text, Path::new("/w"), None)).to_vec();
+    let mut clean = typed::report(&Filter { ignore, ..Filter::default() });
+    insta::assert_snapshot!(summary(&clean, None), @r#"
+    no data races in 3 threads; looked at 1234 accesses, 8 synchronisations and 2 locks; without symbols: libc.so.6; 3 left out by --only-in or --ignore
+    "#);
+    clean.summary.hidden = 0;
+    clean.summary.processes = 2;
+    (clean.summary.accesses, clean.summary.without_symbols) = (None, Vec::new());
+    clean.outcome = Outcome { timed_out: true, ..Outcome::default() };
+    insta::assert_snapshot!(summary(&clean, None), @r#"
+    no data races in 3 threads of 2 processes; the target was killed by --timeout
+    "#);
+}
+
+#[test]
+fn colour_is_for_terminals_and_the_target_s_words_are_not_obeyed() {
+    let mut report = only("R1");
+    report.threads[2].name = Some("evil\x1b[2J".into());
+    assert!(!text(&report, &style(true)).contains('\x1b'));
+    let colour = Style { paint: Paint::Colour, ..style(false) };
+    let shown = text(&report, &colour);
+    assert!(shown.contains("\x1b[1;31m") && !shown.contains("\x1b[2J"), "{shown:?}");
+    assert!(shown.contains("evil\\u{1b}[2J"), "{shown:?}");
+}

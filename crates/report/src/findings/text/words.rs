@@ -1,0 +1,238 @@
+//! The sentences of a report.
+
+use crate::findings::access::TRANSACTION;
+use crate::findings::runtime::own_frame;
+use crate::findings::schema::{Access, Finding, Frame, LocationKind, Lock, Report, Side};
+use crate::names::{file_name, source};
+use raddle_model::ThreadId;
+use raddle_model::finding::{Certainty, FindingKind, Rule, TouchKind};
+use std::path::Path;
+
+/// What a finding is about: `data race on counter`.
+pub(super) fn subject(finding: &Finding, base: &Path) -> String {
+    let kind = match finding.kind {
+        FindingKind::DataRace => "data race",
+    };
+    let location = &finding.location;
+    let on = match (location.kind, &location.name, location.size) {
+        (_, Some(name), _) => name.clone(),
+        (LocationKind::Heap, _, size) => {
+            let calls = location.allocated_at.as_deref().unwrap_or_default();
+            let from = called_at(calls, base).map(|at| format!(" from {at}")).unwrap_or_default();
+            format!(
+                "a heap block{}{from}",
+                size.map(|n| format!(" of {}", bytes(n))).unwrap_or_default()
+            )
+        }
+        (LocationKind::Module, ..) => {
+            let module = location.module.as_deref().map(file_name).unwrap_or_default();
+            format!("{module}+{:#x}", location.offset.map_or(0, |offset| offset.0))
+        }
+        _ => format!("{:#x}", location.address.0),
+    };
+    format!("{kind} on {on}")
+}
+
+/// `observed` or `predicted`.
+pub(super) fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Observed => "observed",
+        Certainty::Predicted => "predicted",
+    }
+}
+
+/// `once`, `12 times`.
+pub(super) fn times(n: u64) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
+
+/// `write`, `atomic read`.
+pub(super) fn kind(access: &Access) -> String {
+    let kind = match access.kind {
+        TouchKind::Read => "read",
+        TouchKind::Write => "write",
+        TouchKind::Update => "update",
+        TouchKind::Free => "free",
+    };
+    if access.atomic { format!("atomic {kind}") } else { kind.to_owned() }
+}
+
+/// `write of 4 bytes`.
+pub(super) fn access(access: &Access) -> String {
+    match access.size {
+        0 => kind(access),
+        size => format!("{} of {}", kind(access), bytes(size)),
+    }
+}
+
+/// `T3 'worker'`.
+pub(super) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> String {
+    let name = report.thread(id, process).and_then(|thread| thread.name.as_deref());
+    let mut text = match name {
+        Some(name) => format!("{id} '{name}'"),
+        None => id.to_string(),
+    };
+    if let Some(process) = process {
+        text += &format!(" of process {process}");
+    }
+    text
+}
+
+/// `no locks`, `m (taken at bank.c:9 in main)`, `m and n (shared side)`.
+pub(super) fn locks(locks: &[Lock], base: &Path) -> String {
+    match locks {
+        [] => "no locks".into(),
+        [one] => lock(one, taken(one, base)),
+        many => many.iter().map(|held| lock(held, None)).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+/// Where each of several locks was taken; for one, [`locks`] says it.
+pub(super) fn taken_at(locks: &[Lock], base: &Path) -> Vec<String> {
+    let many = if locks.len() > 1 { locks } else { &[] };
+    let line = |held| Some(format!("{} was {}", lock_name(held), taken(held, base)?));
+    many.iter().filter_map(line).collect()
+}
+
+fn lock(held: &Lock, taken: Option<String>) -> String {
+    let side = (held.mode == Side::Shared).then(|| "shared side".to_owned());
+    let facts: Vec<String> = side.into_iter().chain(taken).collect();
+    match facts.as_slice() {
+        [] => lock_name(held),
+        facts => format!("{} ({})", lock_name(held), facts.join(", ")),
+    }
+}
+
+fn lock_name(held: &Lock) -> String {
+    match held.name.as_deref() {
+        Some(TRANSACTION) => "a transaction".to_owned(),
+        Some(name) => name.to_owned(),
+        None => format!("the lock at {:#x}", held.address.0),
+    }
+}
+
+fn taken(held: &Lock, base: &Path) -> Option<String> {
+    called_at(&held.taken_at, base).map(|at| format!("taken at {at}"))
+}
+
+/// The memory in a sentence.
+pub(super) fn memory(finding: &Finding, report: &Report, base: &Path) -> String {
+    let location = &finding.location;
+    let address = location.address.0;
+    let offset = location.offset.map_or(0, |offset| offset.0);
+    let module = location.module.as_deref().map(|path| path_text(path, base)).unwrap_or_default();
+    let inside = |what: String| match offset {
+        0 => what,
+        offset => format!("byte {offset} of {what}"),
+    };
+    match location.kind {
+        LocationKind::Global => {
+            let name = location.name.as_deref().unwrap_or_default();
+            // A name with an element or a member is a part of the variable.
+            let extent = match location.size {
+                Some(size) if name.contains(['.', '[', '+']) => {
+                    format!("at {address:#x}, byte {offset} of {size}")
+                }
+                Some(size) => format!("{} at {:#x}", bytes(size), address.saturating_sub(offset)),
+                None => format!("at {address:#x}"),
+            };
+            format!("global variable {name} of {module}, {extent}")
+        }
+        LocationKind::Heap => {
+            let size = location.size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
+            let process = finding.accesses.first().and_then(|access| access.process);
+            let by = location.allocated_by.map(|by| thread(report, by, process));
+            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let calls = location.allocated_at.as_deref().unwrap_or_default();
+            let at = calls.first().map(|frame| format!(" at {}", place(frame, base)));
+            inside(format!("a heap block{size}, allocated{by}{}", at.unwrap_or_default()))
+        }
+        LocationKind::Module => {
+            format!("{address:#x}, which is {module}+{offset:#x} and has no name")
+        }
+        LocationKind::Unknown => {
+            format!(
+                "{address:#x}, neither a global variable nor a heap block: a stack, or mapped memory"
+            )
+        }
+    }
+}
+
+/// Why the accesses are held to be unordered, each rule in plain words and by its name.
+pub(super) fn reasons(finding: &Finding) -> Vec<String> {
+    let unlocked = finding.accesses.iter().all(|access| access.locks.is_empty());
+    let words = |rule: &Rule| match rule {
+        Rule::NoCommonLock if unlocked => "neither access held a lock",
+        Rule::NoCommonLock => "no lock was held by both",
+        Rule::SharedSidesOnly => {
+            "both held the same read/write lock, but only its shared side, which lets both in"
+        }
+        Rule::LockOrderIgnored => {
+            "only the order in which locks were taken kept them apart, and the next run may take \
+             them in another: predicted"
+        }
+        Rule::MixedAtomic => "one access is atomic and the other is not",
+        Rule::LockTouched => {
+            "the memory is also touched by atomic instructions, but neither access is one"
+        }
+        Rule::FreeIsWrite => "giving memory back counts as writing it",
+        Rule::NoLockHeld => "the access held no lock and was parallel to the one before",
+        Rule::NoCandidateLock => "no lock was held at every access since the memory became shared",
+        Rule::Repeated => "the same suspicion came up for the second time",
+    };
+    let mut reasons: Vec<String> =
+        finding.rules.iter().map(|rule| format!("{} ({rule})", words(rule))).collect();
+    let helgrind =
+        |rule: &Rule| matches!(rule, Rule::NoLockHeld | Rule::NoCandidateLock | Rule::Repeated);
+    if finding.certainty == Certainty::Observed && !finding.rules.iter().any(helgrind) {
+        reasons.push("nothing that Raddle knows of ordered them in this run: observed".into());
+    }
+    reasons
+}
+
+/// `bank.c:31 in withdraw`, or as much of it as is known.
+pub(super) fn place(frame: &Frame, base: &Path) -> String {
+    let bare = || match &frame.module {
+        Some(path) => format!("{}+{:#x}", file_name(path), frame.offset.0),
+        None => format!("{:#x}", frame.offset.0),
+    };
+    match (source(frame.file.as_deref(), frame.line, base), &frame.function) {
+        (Some(source), Some(function)) => format!("{source} in {function}"),
+        (Some(source), None) => source,
+        (None, Some(function)) => format!("{function} ({})", bare()),
+        (None, None) => bare(),
+    }
+}
+
+/// Where in the program's own code a stack comes from.
+pub(super) fn called_at(stack: &[Frame], base: &Path) -> Option<String> {
+    stack.get(own_frame(stack).unwrap_or(0)).map(|frame| place(frame, base))
+}
+
+/// `1 thread`, `2 threads`.
+pub(super) fn number(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// What a terminal would obey is shown instead: names and source come from the target.
+pub(super) fn clean(text: &str) -> String {
+    let dangerous =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(dangerous) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if dangerous(c) { c.escape_default().to_string() } else { c.into() };
+    text.chars().map(shown).collect()
+}
+
+fn bytes(n: u64) -> String {
+    number(n, "byte", "bytes")
+}
+
+/// `./bank` for what lies below `base`.
+fn path_text(path: &str, base: &Path) -> String {
+    match Path::new(path).strip_prefix(base) {
+        Ok(below) if below.components().count() > 0 => format!("./{}", below.display()),
+        _ => path.to_owned(),
+    }
+}
