@@ -216,3 +216,41 @@ fn write_read_sees_past_an_inner_lock() {
     .concat();
     assert_eq!(write_read(&script), [(101, 102, Predicted)]);
 }
+
+/// A signaller's section that writes more than is remembered is not told apart by what it wrote.
+#[test]
+fn write_read_does_not_judge_by_half_a_section() {
+    let mut long = vec![t(1).writes(X), t(1).locks(M)];
+    long.extend((0..2000).map(|n| t(1).writes(0x10_0000 + 8 * n)));
+    long.extend([t(1).writes(FLAG), t(1).signals(CV), t(1).unlocks(M)]);
+    let script = [
+        forks(2),
+        waits_for(2, FLAG),
+        hands_over(3, Y, FLAG),
+        long,
+        goes_on(2, FLAG),
+        vec![t(2).reads(X), t(2).reads(Y)],
+    ]
+    .concat();
+    assert_eq!(write_read(&script), []);
+}
+
+/// What a thread writes after unlocking says nothing about the conditions of others.
+#[test]
+fn write_read_looks_at_critical_sections_only() {
+    let mut signaller = hands_over(2, X, FLAG2);
+    signaller.insert(0, t(2).writes(X).at(101));
+    signaller.extend([t(2).writes(FLAG1), t(2).signals(CV)]);
+    let script = [
+        forks(2),
+        waits_for(3, FLAG1),
+        // Both signal; only thread 1 has set what thread 3 waits for, under the lock.
+        signaller,
+        hands_over(1, Y, FLAG1),
+        goes_on(3, FLAG1),
+        vec![t(3).reads(Y), t(3).reads(X).at(102)],
+    ]
+    .concat();
+    let found = write_read(&script);
+    assert!(found.contains(&(101, 102, Predicted)), "{found:?}");
+}

@@ -147,9 +147,12 @@ fn a_pair_of_places_is_one_finding_counted() {
     for _ in 0..10 {
         script.extend([t(1).writes(X).at(1), t(2).writes(X).at(2)]);
     }
+    script.push(t(1).writes(X).at(1));
     let findings = run_with(HYBRID, Options::default(), &script);
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].count, 19, "each access but the first");
+    assert_eq!(findings[0].count, 20, "each access but the first");
+    assert_eq!(findings[0].accesses[0].thread, ThreadId(1), "the first instance is shown");
+    assert_eq!(findings[0].accesses[1].thread, ThreadId(2));
 }
 
 #[test]

@@ -252,3 +252,36 @@ fn a_chain_is_not_given_on_by_way_of_a_lock() {
     ];
     assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
 }
+
+/// A worker that is done with its share runs a task while it waits for the others.
+#[test]
+fn a_task_run_by_a_member_ends_before_the_join_of_the_team() {
+    let (team, function, data) = (Address(TEAM), Address(0x9000), 7);
+    let script = [
+        t(1).forks(2),
+        t(1).does(EventKind::TeamFork { team }),
+        t(2).does(EventKind::TeamBodyBegin { team }),
+        t(1).does(EventKind::TaskCreate { function, data }),
+        t(2).does(EventKind::TeamBodyEnd { team }),
+        t(2).does(EventKind::TaskBegin { function, data }),
+        t(2).writes(X),
+        t(2).does(EventKind::TaskEnd { function, data }),
+        t(1).does(EventKind::TeamJoin { team }),
+        t(1).writes(X),
+    ];
+    assert_eq!(run(HYBRID, &script), []);
+}
+
+/// Threads that end and are never joined are forgotten at last, the oldest first; until then a join
+/// still orders.
+#[test]
+fn ended_threads_are_kept_for_a_join_that_may_come() {
+    let last = 20_000;
+    let mut script = vec![t(1).begins(), t(1).forks(2), t(2).writes(X).at(1), t(2).exits()];
+    for n in 3..last {
+        script.extend([t(1).forks(n), t(n).exits()]);
+    }
+    script.extend([t(1).forks(last), t(last).writes(Y).at(2), t(last).exits()]);
+    script.extend([t(1).joins(last), t(1).writes(Y).at(3), t(1).joins(2), t(1).writes(X).at(4)]);
+    assert_eq!(run(HYBRID, &script), [(1, 4, Observed)]);
+}
