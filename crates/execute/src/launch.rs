@@ -106,6 +106,7 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         follow: execution.follow,
         command: std::process::id(),
         max_lag: MAX_LAG,
+        private: request.hooks.private.clone(),
         hooks: request.hooks.hooks.clone(),
     };
     let file = directory.join(OPTIONS_FILE);

@@ -33,7 +33,8 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
         Some(entry) => source.table(entry)?,
         None => return Err(source.error(0, "there is no [library]", "[library] with a name")),
     };
-    library.only(&["name", "about", "runtime"], |key| format!("unknown key \"{key}\""))?;
+    library
+        .only(&["name", "about", "runtime", "private"], |key| format!("unknown key \"{key}\""))?;
     let name = match library.get("name") {
         Some(entry) => source.string(entry)?.to_owned(),
         None => {
@@ -41,7 +42,11 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
         }
     };
     let about = library.get("about").map(|entry| source.string(entry)).transpose()?;
-    let runtime = library.get("runtime").map(|entry| source.strings(entry)).transpose()?;
+    let modules = |key| -> Result<Vec<String>, HookError> {
+        let listed = library.get(key).map(|entry| source.strings(entry)).transpose()?;
+        Ok(listed.into_iter().flatten().map(|(name, _)| name.to_owned()).collect())
+    };
+    let (runtime, private) = (modules("runtime")?, modules("private")?);
 
     let mut taken = Taken::default();
     let mut hooks = Vec::new();
@@ -60,7 +65,8 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
     Ok(HookFile {
         library: name,
         about: about.unwrap_or_default().to_owned(),
-        runtime: runtime.into_iter().flatten().map(|(name, _)| name.to_owned()).collect(),
+        runtime,
+        private,
         hooks,
     })
 }

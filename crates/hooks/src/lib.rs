@@ -28,6 +28,9 @@ pub struct HookFile {
     /// File names of the modules whose inner accesses are the library's own business while one of
     /// its opaque functions runs.
     pub runtime: Vec<String>,
+    /// File names of the modules whose accesses a detector never looks at: they synchronise by
+    /// means of their own.
+    pub private: Vec<String>,
     /// What its functions mean, in the order of the file. No function has two meanings.
     pub hooks: Vec<Hook>,
 }

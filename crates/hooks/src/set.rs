@@ -14,6 +14,8 @@ pub struct HookSet {
     pub hooks: Vec<Hook>,
     /// The modules that are some library's own, each once.
     pub runtime: Vec<String>,
+    /// The modules that no detector looks into, each once.
+    pub private: Vec<String>,
 }
 
 /// Merges hook files: a name in a later file takes that name away from the earlier ones, so a
@@ -32,9 +34,11 @@ pub fn merge(files: Vec<HookFile>) -> Result<HookSet, HookError> {
         }
         set.hooks.retain(|hook| !hook.functions.is_empty() || !hook.inlined.is_empty());
         set.hooks.extend(file.hooks);
-        for module in file.runtime {
-            if !set.runtime.contains(&module) {
-                set.runtime.push(module);
+        for (all, more) in [(&mut set.runtime, file.runtime), (&mut set.private, file.private)] {
+            for module in more {
+                if !all.contains(&module) {
+                    all.push(module);
+                }
             }
         }
     }

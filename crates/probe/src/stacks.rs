@@ -117,13 +117,7 @@ impl Stacks {
         self.interned.lock().unwrap_or_else(|e| e.into_inner()).clear();
     }
 
-    fn unwind(
-        &self,
-        cache: &mut CacheX86_64,
-        spot: Spot,
-        stack: Range<u64>,
-        into: &mut Vec<u64>,
-    ) {
+    fn unwind(&self, cache: &mut CacheX86_64, spot: Spot, stack: Range<u64>, into: &mut Vec<u64>) {
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         let mut at = if spot.returns {

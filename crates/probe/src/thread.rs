@@ -138,7 +138,8 @@ impl ThreadState {
         }
         if probe.options.count && family != Family::Process {
             let name = kind.name();
-            let count = self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
+            let count =
+                self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
             count.1 += 1;
             return;
         }

@@ -38,6 +38,8 @@ pub struct ProbeOptions {
     pub command: u32,
     /// How much the log may run ahead of the command before the target waits, in bytes.
     pub max_lag: u64,
+    /// File names of modules whose accesses the detector is not told of.
+    pub private: Vec<String>,
     /// The merged hook table; module facts refer to it by index.
     pub hooks: Vec<Hook>,
 }

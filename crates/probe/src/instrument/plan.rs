@@ -216,6 +216,9 @@ impl Surroundings<'_> {
     }
 
     fn is_watched(&self, only: &[raddle_wire::options::PlaceFilter], pc: u64) -> bool {
+        if self.module.is_some_and(|m| m.private) {
+            return false;
+        }
         only.is_empty()
             || self.module.is_some_and(|m| {
                 let offset = pc - m.start;

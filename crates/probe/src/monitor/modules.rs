@@ -17,6 +17,8 @@ pub struct LoadedModule {
     pub path: String,
     pub start: u64,
     pub end: u64,
+    /// The detector is not told of its accesses.
+    pub private: bool,
     facts: Vec<u8>,
 }
 
@@ -106,6 +108,7 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         path: module.path.to_owned(),
         start: module.start,
         end: module.end,
+        private: probe.options.detector.is_some() && is_listed(&probe.options.private, module.path),
         facts,
     });
     if probe.options.stacks
@@ -120,6 +123,10 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         modules.age.fetch_add(1, Ordering::Release);
     }
     announce(probe, &loaded);
+}
+
+fn is_listed(names: &[String], path: &str) -> bool {
+    names.iter().any(|name| path.rsplit('/').next() == Some(name))
 }
 
 /// A module was unmapped.

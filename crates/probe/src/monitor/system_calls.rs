@@ -69,11 +69,11 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
             }
         }
         libc::SYS_futex => futex(probe, thread, call, spot),
-        libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => set_handle(probe, argument(1), thread.id),
+        libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => {
+            set_handle(probe, argument(1), thread.id)
+        }
         // Inside pthread_setname_np it has been told already.
-        libc::SYS_prctl
-            if argument(0) == libc::PR_SET_NAME as u64 && !thread.is_opaque() =>
-        {
+        libc::SYS_prctl if argument(0) == libc::PR_SET_NAME as u64 && !thread.is_opaque() => {
             let name = target::string(argument(1), 15);
             thread.emit(probe, spot, EventKind::ThreadName { name });
         }
@@ -144,9 +144,8 @@ fn spot(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Spot 
 /// string lives on, for the kernel to read.
 fn own_path(path: &str) -> Option<&'static CStr> {
     let process = path.strip_prefix("/proc/")?.strip_suffix("/exe")?;
-    let is_own = process == "self"
-        || process == "thread-self"
-        || process.parse() == Ok(std::process::id());
+    let is_own =
+        process == "self" || process == "thread-self" || process.parse() == Ok(std::process::id());
     let program = CString::new(process::program_path().filter(|_| is_own)?).ok()?;
     Some(Box::leak(program.into_boxed_c_str()))
 }
