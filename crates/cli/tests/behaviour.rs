@@ -3,6 +3,8 @@
 //! watching everything. Output and exit code must be the same, and as written in its first line:
 //! `// exit: N`, with `// flags: …` for the compiler where needed.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::path::{Path, PathBuf};

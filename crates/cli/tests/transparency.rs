@@ -5,6 +5,8 @@
 //! `./dev test` installs the programs; one that is missing is named and fails the test when the
 //! environment says that all must be there (`RADDLE_BIN`), so that nothing passes by absence.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::io::Write;

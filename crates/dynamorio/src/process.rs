@@ -221,6 +221,12 @@ pub fn read(address: u64, into: &mut [u8]) -> usize {
     done
 }
 
+/// Lets other threads run.
+pub fn yield_thread() {
+    // SAFETY: no argument, and callable anywhere.
+    unsafe { dr::dr_thread_yield() };
+}
+
 /// Places code where the code cache can call it. The memory lives as long as the process.
 pub fn install_code(code: &[u8]) -> Option<CodeAddress> {
     let size = code.len().next_multiple_of(4096);

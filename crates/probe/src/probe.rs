@@ -205,7 +205,7 @@ impl Client for Probe {
     }
 
     fn process_exit(&self) {
-        if let Some(log) = self.log() {
+        if let Some(log) = self.log().filter(|_| self.is_own_process()) {
             threads::process_end(self, &log);
             log.set_state(State::Ended);
         }

@@ -107,7 +107,7 @@ impl Stacks {
         interned.insert(addresses.clone().into_boxed_slice(), id);
         drop(interned);
         let places = std::iter::once(spot.place)
-            .chain(addresses[1..].iter().map(|a| probe.modules.place_of(a - 1)));
+            .chain(addresses[1..].iter().map(|a| probe.modules.place_of(*a)));
         thread.write(&Record::Stack { id, frames: places.collect() });
         id
     }
@@ -120,15 +120,17 @@ impl Stacks {
     fn unwind(&self, cache: &mut CacheX86_64, spot: Spot, stack: Range<u64>, into: &mut Vec<u64>) {
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
+        // A call that returns to an instruction is not that instruction.
+        let first = spot.pc - u64::from(spot.returns);
         let mut at = if spot.returns {
             match FrameAddress::from_return_address(spot.pc) {
                 Some(at) => at,
-                None => return into.push(spot.pc),
+                None => return into.push(first),
             }
         } else {
             FrameAddress::from_instruction_pointer(spot.pc)
         };
-        into.push(spot.pc);
+        into.push(first);
         let mut read = |address| target::stack_word(address, &stack).ok_or(());
         while into.len() < MAX_FRAMES {
             match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {

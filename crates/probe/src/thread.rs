@@ -200,6 +200,11 @@ impl ThreadState {
         }
     }
 
+    /// Where its events go; absent in a process nobody follows.
+    pub fn log(&self) -> Option<&Arc<Log>> {
+        self.log.as_ref()
+    }
+
     /// Gives up the chunk: nothing more will be written.
     pub fn close(&mut self) {
         if let Some(log) = &self.log {

@@ -4,16 +4,13 @@
 use super::library::Shelf;
 use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome};
 use raddle_model::finding::Finding;
-use raddle_model::{Event, EventKind, Place, StackId, ThreadId};
+use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_report::findings::{self, Block, Circumstances, Filter, Gathered, Report, Target, Tool};
 use raddle_wire::log::HeapBlock;
 use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-
-/// Modules that are in the process because of us.
-const OURS: [&str; 2] = ["/libraddle_probe.so", "/libdynamorio.so"];
 
 /// Gathers what a report is made of.
 pub struct Watch {
@@ -92,11 +89,6 @@ impl Observer for Watch {
     }
 
     fn event(&mut self, process: u32, event: Event) {
-        if let EventKind::ModuleLoad { path, .. } = &event.kind
-            && OURS.iter().any(|ours| path.ends_with(ours))
-        {
-            return;
-        }
         self.gathered.event(process, &event);
     }
 

@@ -83,7 +83,7 @@ pub fn body_of(probe: &Probe, thread: &ThreadState, function: u64, data: u64) ->
         PendingKind::Hook { index, object, .. } => {
             Some((&probe.monitor.hooks[*index as usize].hook.role, *object))
         }
-        PendingKind::Callback(_) => None,
+        PendingKind::Callback(_) | PendingKind::Handler => None,
     });
     match called_by {
         Some((Role::OnceCall { .. }, object)) => return Some(Body::Once(object)),

@@ -4,8 +4,11 @@
 //! Instead every return site of the program compares the stack pointer with that of the innermost
 //! hooked call; when it has come back up to there, the call is over: by returning, if it is at the
 //! address the call was to return to; otherwise by `longjmp`, an exception or a switch of stacks.
-//! An entry with the stack pointer and return address of the innermost call is a jump, not a call,
-//! and counts once (thesis 4.4).
+//! An entry with the stack pointer and return address of the innermost call is a jump, not a call;
+//! between functions of the same role it counts once (thesis 4.4).
+//!
+//! The handler of a signal is the program's own code again, whatever was interrupted: it is a
+//! callback that ends with the system call that returns from it.
 
 use super::bodies::{self, Body};
 use super::expression::Call;
@@ -17,6 +20,7 @@ use crate::stacks::Spot;
 use crate::thread::{Inside, ThreadState};
 use crate::trampoline::slot;
 use raddle_model::{Address, EventKind, Role};
+use std::mem::discriminant;
 
 /// A call that has not returned.
 #[derive(Debug, Clone)]
@@ -39,6 +43,14 @@ pub enum PendingKind {
     Hook { index: u32, arguments: [u64; 6], object: Address, other: u64 },
     /// A function that a hooked one called back: the program's own code again.
     Callback(Body),
+    /// The handler of a signal, which was delivered with this stack pointer.
+    Handler,
+}
+
+impl Pending {
+    fn is_callback(&self) -> bool {
+        matches!(self.what, PendingKind::Callback(_))
+    }
 }
 
 /// Registers at a call's entry or return.
@@ -60,13 +72,14 @@ pub fn enter(
     let after = at.sp + 8;
     if thread.pending.last().is_some_and(|top| is_left_behind(top, after)) {
         let returns_to = target::return_address(at.sp);
-        if is_jump(thread, after, returns_to) {
+        if !is_jump(thread, after, returns_to) {
+            // Called by somebody who is past the call we believe ourselves in: an exception came
+            // there without a return.
+            let spot = call_spot(probe, thread, returns_to, after, at.bp);
+            abandon_above(probe, thread, after, spot);
+        } else if is_inside_like(probe, thread, &hook.role) {
             return;
         }
-        // Called by somebody who is past the call we believe ourselves in: an exception came there
-        // without a return.
-        let spot = call_spot(probe, thread, returns_to, after, at.bp);
-        abandon_above(probe, thread, after, spot);
     }
     let counts = match thread.inside() {
         Inside::Program => true,
@@ -113,11 +126,12 @@ pub fn enter_callback(
 ) {
     let returns_to = target::return_address(at.sp);
     let after = at.sp + 8;
-    if is_jump(thread, after, returns_to) {
+    let spot = call_spot(probe, thread, returns_to, after, at.bp);
+    if !is_jump(thread, after, returns_to) {
+        abandon_above(probe, thread, after, spot);
+    } else if matches!(thread.pending.last(), Some(top) if top.is_callback()) {
         return;
     }
-    let spot = call_spot(probe, thread, returns_to, after, at.bp);
-    abandon_above(probe, thread, after, spot);
     let Some(body) = bodies::body_of(probe, thread, function, data) else { return };
     push(thread, PendingKind::Callback(body), after, returns_to);
     thread.set_inside(Inside::Program);
@@ -129,13 +143,30 @@ pub fn returned(probe: &Probe, thread: &mut ThreadState, pc: u64, result: u64, a
     let spot = call_spot(probe, thread, pc, at.sp, at.bp);
     while let Some(top) = thread.pending.last() {
         if top.sp == at.sp && top.returns_to == pc {
+            // And perhaps another, which was left by a jump into this one.
             let done = pop(thread);
             finish(probe, thread, done, Some(result), spot);
-            return;
+            continue;
         }
         if !is_left_behind(top, at.sp) {
             return;
         }
+        let left = pop(thread);
+        finish(probe, thread, left, None, spot);
+    }
+}
+
+/// The handler of a signal is about to run; `sp` is the stack pointer where the signal struck.
+pub fn enter_handler(thread: &mut ThreadState, sp: u64) {
+    push(thread, PendingKind::Handler, sp, 0);
+    thread.set_inside(Inside::Program);
+}
+
+/// The handler of a signal returns to where the signal struck.
+pub fn leave_handler(probe: &Probe, thread: &mut ThreadState, spot: Spot) {
+    let is_handler = |p: &Pending| matches!(p.what, PendingKind::Handler);
+    let Some(handler) = thread.pending.iter().rposition(is_handler) else { return };
+    while thread.pending.len() > handler {
         let left = pop(thread);
         finish(probe, thread, left, None, spot);
     }
@@ -153,8 +184,19 @@ fn is_allocation(role: &Role) -> bool {
     matches!(role, Role::Allocate { .. } | Role::Reallocate { .. } | Role::Free { .. })
 }
 
+/// Was a function that returns to `returns_to` with this stack pointer entered from the innermost
+/// call by a jump?
 fn is_jump(thread: &ThreadState, sp: u64, returns_to: u64) -> bool {
     thread.pending.last().is_some_and(|top| top.sp == sp && top.returns_to == returns_to)
+}
+
+/// Is the innermost call a function of the same role? Then a jump from it means the same once more:
+/// an alias, or a loop to its own entry. From any other function it is a tail call.
+fn is_inside_like(probe: &Probe, thread: &ThreadState, role: &Role) -> bool {
+    let Some(Pending { what: PendingKind::Hook { index, .. }, .. }) = thread.pending.last() else {
+        return false;
+    };
+    discriminant(&probe.monitor.hooks[*index as usize].hook.role) == discriminant(role)
 }
 
 /// Is what happens at this spot the business of an opaque function? Not when the function has been
@@ -217,6 +259,7 @@ fn finish(
 ) {
     let Some(done) = done else { return };
     match done.what {
+        PendingKind::Handler => {}
         PendingKind::Callback(body) => bodies::end(probe, thread, body, result.is_some(), spot),
         PendingKind::Hook { index, arguments, object, other } => {
             let hook = &probe.monitor.hooks[index as usize].hook;

@@ -31,6 +31,8 @@ pub struct Monitor {
     pub created: Mutex<FxHashMap<Address, Created>>,
     /// OpenMP teams at work.
     pub teams: bodies::Teams,
+    /// What the program does with signals.
+    pub dispositions: signals::Dispositions,
     /// System calls under way that make a thread.
     pub births: Mutex<Vec<threads::Birth>>,
     /// The number the next thread gets.
@@ -80,6 +82,7 @@ impl Monitor {
             handles: Mutex::default(),
             created: Mutex::default(),
             teams: bodies::Teams::default(),
+            dispositions: signals::Dispositions::default(),
             births: Mutex::default(),
             next_thread: AtomicU32::new(1),
         }

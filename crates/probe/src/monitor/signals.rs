@@ -1,13 +1,58 @@
 //! Signals: that one was delivered, and where it struck.
 
-use super::modules;
+use super::{hooks, modules};
+use crate::memory::target;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
 use raddle_model::EventKind;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A signal is about to be delivered to the current thread.
+/// Signals are numbered from 1 to this.
+const LAST_SIGNAL: usize = 64;
+
+/// What the program does with each signal, as it told the kernel.
+#[derive(Debug)]
+pub struct Dispositions {
+    handlers: [AtomicU64; LAST_SIGNAL + 1],
+}
+
+impl Default for Dispositions {
+    fn default() -> Self {
+        Dispositions { handlers: [const { AtomicU64::new(libc::SIG_DFL as u64) }; LAST_SIGNAL + 1] }
+    }
+}
+
+impl Dispositions {
+    /// The program calls `sigaction(signal, action, …)`.
+    pub fn set(&self, signal: u64, action: u64) {
+        // struct sigaction begins with the handler.
+        let Some(handler) = (action != 0).then(|| target::word(action)).flatten() else { return };
+        if let Some(slot) = self.handlers.get(signal as usize) {
+            slot.store(handler, Ordering::Relaxed);
+        }
+    }
+
+    fn of(&self, signal: i32) -> usize {
+        let slot = self.handlers.get(signal as usize);
+        slot.map_or(libc::SIG_DFL, |h| h.load(Ordering::Relaxed) as usize)
+    }
+}
+
+/// A signal has come for the current thread.
 pub fn delivered(probe: &Probe, thread: &mut ThreadState, number: i32, state: &MachineState) {
-    let spot = modules::spot(probe, thread, state.pc, state.general[4], state.general[5]);
+    let handler = probe.monitor.dispositions.of(number);
+    let by_default = matches!(
+        number,
+        libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH if handler == libc::SIG_DFL
+    );
+    if by_default || handler == libc::SIG_IGN {
+        return;
+    }
+    let sp = state.general[4];
+    let spot = modules::spot(probe, thread, state.pc, sp, state.general[5]);
     thread.emit(probe, spot, EventKind::SignalDelivered { signal: number as u32 });
+    if handler != libc::SIG_DFL {
+        hooks::enter_handler(thread, sp);
+    }
 }

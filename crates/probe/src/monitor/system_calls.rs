@@ -1,8 +1,8 @@
 //! System calls that mean something: making threads and processes, waiting on futexes, mapping
 //! memory, writing.
 
-use super::modules;
 use super::threads::{self, Birth};
+use super::{hooks, modules};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -25,6 +25,9 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
         | libc::SYS_vfork
         | libc::SYS_execve
         | libc::SYS_execveat
+        | libc::SYS_rt_sigaction
+        | libc::SYS_rt_sigreturn
+        | libc::SYS_exit
         | libc::SYS_exit_group => true,
         libc::SYS_futex => probe.wants(Family::Sync),
         libc::SYS_prctl => probe.wants(Family::Thread),
@@ -58,16 +61,19 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
                 call.set_argument(index, own.as_ptr() as u64);
             }
             thread.emit(probe, spot, EventKind::ProcessExec { path });
-            if let Some(log) = probe.log() {
+            if let Some(log) = thread.log() {
                 log.set_state(State::Replaced);
             }
         }
         libc::SYS_exit_group => {
-            probe.threads.set_exit_status(argument(0) as i32);
-            if let Some(log) = probe.log() {
+            if let Some(log) = thread.log() {
+                probe.threads.set_exit_status(argument(0) as i32);
                 log.set_state(State::Ending);
             }
         }
+        libc::SYS_rt_sigaction => probe.monitor.dispositions.set(argument(0), argument(1)),
+        libc::SYS_rt_sigreturn => hooks::leave_handler(probe, thread, spot),
+        libc::SYS_exit => threads::await_births(probe),
         libc::SYS_futex => futex(probe, thread, call, spot),
         libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => {
             set_handle(probe, argument(1), thread.id)
@@ -111,7 +117,7 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
         }
         // It returns only when it failed.
         libc::SYS_execve | libc::SYS_execveat => {
-            if let Some(log) = probe.log() {
+            if let Some(log) = thread.log() {
                 log.set_state(State::Running);
             }
         }

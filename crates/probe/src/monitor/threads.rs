@@ -12,6 +12,7 @@ use crate::probe::{Probe, fail};
 use crate::stacks::Spot;
 use crate::thread::{self, ThreadState};
 use crate::trampoline;
+use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
 use raddle_model::{EventKind, ModuleId, Place, ThreadId};
 use std::sync::MutexGuard;
@@ -42,7 +43,9 @@ pub fn start(probe: &Probe, os_id: u32) {
     let creator = birth.map(|b| b.creator);
     let counters = probe.instrumentation.new_counters();
     let slots = ThreadSlots::current(&probe.slots);
-    let Some(state) = ThreadState::new(id, slots, counters, probe.log()) else {
+    // The child of a vfork runs in its parent's memory, but is not its parent.
+    let log = probe.log().filter(|_| probe.is_own_process());
+    let Some(state) = ThreadState::new(id, slots, counters, log) else {
         fail("no memory for a thread's state");
     };
     let handlers = crate::instrument::handlers::table();
@@ -73,6 +76,17 @@ pub fn withdraw_birth(probe: &Probe, child: ThreadId) {
     births(probe).retain(|b| b.child != child);
 }
 
+/// Waits until the threads under way have begun: a thread that ends takes the process with it if the
+/// engine knows of no other, and the engine knows a thread only when it runs.
+pub fn await_births(probe: &Probe) {
+    /// Longer than any thread takes to begin; a birth that nobody takes must not hang the target.
+    const LONGEST: std::time::Duration = std::time::Duration::from_secs(5);
+    let started = std::time::Instant::now();
+    while !births(probe).is_empty() && started.elapsed() < LONGEST {
+        process::yield_thread();
+    }
+}
+
 fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
     let mut births = births(probe);
     let mine = births
@@ -84,11 +98,13 @@ fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
 
 /// A thread ends, or has been stopped because the process ends.
 pub fn exit(probe: &Probe, os_id: u32) {
-    if !probe.is_own_process() {
-        // A copy of one of the parent's threads; its log and its memory are the parent's.
+    let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
+    if !probe.is_own_process() && thread.log().is_some() {
+        // A copy of one of the parent's threads: its log is the parent's, and its memory may have
+        // been half-changed when the process was copied.
+        std::mem::forget(thread);
         return;
     }
-    let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
     if probe.threads.exit_status().is_none() {
         // A call that the end of the process cuts off has not ended: it never did.
         hooks::abandon_all(probe, &mut thread, NOWHERE);

@@ -165,12 +165,16 @@ impl Writer<'_> {
     }
 
     fn memory(&mut self, finding: &Finding) -> io::Result<()> {
-        let memory = words::memory(finding, self.report, &self.style.base);
-        self.line(2, Tint::Heading, "where: ", &memory)?;
-        match &finding.location.allocated_at {
-            Some(calls) => self.calls(calls),
-            None => Ok(()),
+        let calls = finding.location.allocated_at.as_deref().unwrap_or_default();
+        let mut shown = self.shown(calls);
+        if !self.style.everything && shown.len() > 1 && is_runtime(&calls[shown[0]]) {
+            // That `operator new` called `malloc` is no news.
+            shown.remove(0);
         }
+        let at = shown.first().map(|at| place(&calls[*at], &self.style.base));
+        let memory = words::memory(finding, self.report, at, &self.style.base);
+        self.line(2, Tint::Heading, "where: ", &memory)?;
+        self.callers(calls, &shown)
     }
 
     fn threads(&mut self, finding: &Finding) -> io::Result<()> {
@@ -192,32 +196,37 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A whole stack, with the source where it is known.
+    /// A stack, with the source where it is known.
     fn stack(&mut self, stack: &[Frame]) -> io::Result<()> {
         let Some(innermost) = stack.first() else { return Ok(()) };
         let first = place(innermost, &self.style.base);
         writeln!(self.out, "      {}", clean(&first))?;
         self.source(innermost)?;
-        self.calls(stack)
+        self.callers(stack, &self.shown(stack))
     }
 
-    /// The callers in a stack.
-    fn calls(&mut self, stack: &[Frame]) -> io::Result<()> {
-        let shown = match self.style.everything {
-            true => stack.len(),
-            // Who called the program's outermost function is the system's business.
-            false => stack.iter().rposition(|f| !is_runtime(f)).map_or(stack.len(), |at| at + 1),
-        };
-        let shown = shown.min(if self.style.everything { usize::MAX } else { SHOWN_CALLS + 1 });
-        for (callee, caller) in stack.iter().zip(stack.iter().skip(1)).take(shown.saturating_sub(1))
-        {
-            let relation = if callee.inlined { "inlined into" } else { "called from" };
-            let line = format!("{relation} {}", place(caller, &self.style.base));
+    /// Which frames of a stack are shown: the innermost and the program's own, unless everything is
+    /// asked for. How a library goes about what it was called for, and who calls `main`, is the
+    /// runtime's business.
+    fn shown(&self, stack: &[Frame]) -> Vec<usize> {
+        let all = self.style.everything || stack.iter().all(is_runtime);
+        (0..stack.len()).filter(|at| all || *at == 0 || !is_runtime(&stack[*at])).collect()
+    }
+
+    /// The callers among the frames to be shown.
+    fn callers(&mut self, stack: &[Frame], shown: &[usize]) -> io::Result<()> {
+        let limit = if self.style.everything { usize::MAX } else { SHOWN_CALLS };
+        for pair in shown.windows(2).take(limit) {
+            let (callee, caller) = (pair[0], pair[1]);
+            let inlined = stack[callee..caller].iter().all(|frame| frame.inlined);
+            let relation = if inlined { "inlined into" } else { "called from" };
+            let line = format!("{relation} {}", place(&stack[caller], &self.style.base));
             self.line(6, Tint::Place, &line, "")?;
-            self.source(caller)?;
+            self.source(&stack[caller])?;
         }
-        if shown == SHOWN_CALLS + 1 && stack.len() > shown {
-            let more = number((stack.len() - shown) as u64, "more call", "more calls");
+        let left = shown.len().saturating_sub(1).saturating_sub(limit);
+        if left > 0 {
+            let more = number(left as u64, "more call", "more calls");
             self.line(6, Tint::Place, &format!("and {more}; --verbose shows them"), "")?;
         }
         Ok(())

@@ -120,13 +120,29 @@ fn a_race_of_a_library_with_itself() {
 }
 
 #[test]
+fn how_a_library_does_it_is_left_out() {
+    let mut report = only("R2");
+    let calls = report.findings[0].location.allocated_at.as_mut().unwrap();
+    for function in ["std::vector<int>::vector", "std::allocator<int>::allocate"] {
+        let mut frame = calls[0].clone();
+        frame.file = Some("/usr/include/c++/14/bits/stl_vector.h".into());
+        (frame.function, frame.inlined) = (Some(function.into()), true);
+        calls.insert(0, frame);
+    }
+    let own = "allocated by T1 at bank.c:56 in main\n";
+    assert!(text(&report, &style(false)).contains(own), "{}", text(&report, &style(false)));
+    let all = text(&report, &style(true));
+    assert!(all.contains("      inlined into bank.c:56 in main\n"), "{all}");
+}
+
+#[test]
 fn long_stacks_are_cut() {
     let mut report = only("R1");
     let stack = &mut report.findings[0].accesses[1].stack;
     let caller = stack[0].clone();
     stack.splice(1..1, std::iter::repeat_n(caller, 20));
     let shown = text(&report, &style(false));
-    assert!(shown.contains("and 11 more calls; --verbose shows them"), "{shown}");
+    assert!(shown.contains("and 10 more calls; --verbose shows them"), "{shown}");
     assert!(text(&report, &style(true)).matches("called from").count() > 20);
 }
 

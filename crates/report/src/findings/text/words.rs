@@ -115,8 +115,13 @@ fn taken(held: &Lock, base: &Path) -> Option<String> {
     called_at(&held.taken_at, base).map(|at| format!("taken at {at}"))
 }
 
-/// The memory in a sentence.
-pub(super) fn memory(finding: &Finding, report: &Report, base: &Path) -> String {
+/// The memory in a sentence; `at` is where it was allocated.
+pub(super) fn memory(
+    finding: &Finding,
+    report: &Report,
+    at: Option<String>,
+    base: &Path,
+) -> String {
     let location = &finding.location;
     let address = location.address.0;
     let offset = location.offset.map_or(0, |offset| offset.0);
@@ -143,8 +148,7 @@ pub(super) fn memory(finding: &Finding, report: &Report, base: &Path) -> String 
             let process = finding.accesses.first().and_then(|access| access.process);
             let by = location.allocated_by.map(|by| thread(report, by, process));
             let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
-            let calls = location.allocated_at.as_deref().unwrap_or_default();
-            let at = calls.first().map(|frame| format!(" at {}", place(frame, base)));
+            let at = at.map(|at| format!(" at {at}"));
             inside(format!("a heap block{size}, allocated{by}{}", at.unwrap_or_default()))
         }
         LocationKind::Module => {

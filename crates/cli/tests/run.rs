@@ -1,0 +1,302 @@
+//! `raddle run` and `raddle report` on small programs: what is found, what is left behind, and the
+//! exit code.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{Ran, Scratch, raddle};
+
+/// A write and a read of `counter` by two threads that nothing keeps apart; after them, LAST.
+const RACY: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+volatile int counter;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static void *writer(void *unused) {
+    counter = 1; // line 10
+    return unused;
+}
+static void *reader(void *unused) {
+    pthread_mutex_lock(&guard); // line 14
+    int seen = counter; // line 15
+    pthread_mutex_unlock(&guard);
+    return seen > 1 ? &counter : unused, unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, writer, NULL); // line 21
+    pthread_create(&threads[1], NULL, reader, NULL); // line 22
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    puts("done");
+    fflush(stdout);
+    LAST;
+}
+"#;
+
+/// The same with the lock on both sides.
+fn clean() -> String {
+    let locked = "pthread_mutex_lock(&guard); counter = 1; pthread_mutex_unlock(&guard);";
+    RACY.replace("counter = 1;", locked)
+}
+
+/// Compiles a program that does `last` in the end. Bound when it starts: the loader binding names
+/// while threads run is a race of its own.
+fn compiled(source: &str, last: &str) -> Option<Scratch> {
+    support::has_probe().then(|| {
+        let scratch = Scratch::new();
+        scratch.compile("bank", &source.replace("LAST", last), &["-Wl,-z,now"]);
+        scratch
+    })
+}
+
+/// `raddle ARGUMENTS`, run in the scratch directory.
+fn command(scratch: &Scratch, arguments: &[&str]) -> Command {
+    let mut command = Command::new(raddle());
+    command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null());
+    command
+}
+
+fn run(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let all = [&["run"], arguments, &["--", "./bank"]].concat();
+    Ran::new(command(scratch, &all).output().unwrap())
+}
+
+fn report(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_race_is_found_with_both_stacks() {
+    let Some(scratch) = compiled(RACY, "return 3") else { return };
+    let ran = run(&scratch, &[]);
+    ran.exits(66);
+    assert_eq!(ran.stdout, "done\n");
+    let json = report(&scratch.path(".raddle/1/report.json"));
+    let finding = &json["findings"][0];
+    assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{}", ran.stderr);
+    assert_eq!((&finding["id"], &finding["kind"]), (&"R1".into(), &"data-race".into()));
+    assert_eq!(finding["certainty"], "observed");
+    let location = &finding["location"];
+    assert_eq!((&location["kind"], &location["name"]), (&"global".into(), &"counter".into()));
+    assert_eq!(location["size"], 4);
+    let sides: Vec<(&str, &str, u64)> = finding["accesses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|access| {
+            let frame = &access["stack"][0];
+            assert!(frame["file"].as_str().unwrap().ends_with("bank.c"), "{frame}");
+            let line = frame["line"].as_u64().unwrap();
+            (access["kind"].as_str().unwrap(), frame["function"].as_str().unwrap(), line)
+        })
+        .collect();
+    for expected in [("write", "writer", 10), ("read", "reader", 15)] {
+        assert!(sides.contains(&expected), "{expected:?} in {sides:?}");
+    }
+    let reader =
+        finding["accesses"].as_array().unwrap().iter().find(|a| a["kind"] == "read").unwrap();
+    assert_eq!(reader["locks"][0]["name"], "guard");
+    assert_eq!(reader["locks"][0]["taken_at"][0]["line"], 14);
+    let created: Vec<&Value> =
+        json["threads"].as_array().unwrap().iter().map(|t| &t["created_at"]).collect();
+    let line = |stack: &Value| {
+        let frames = stack.as_array().unwrap().iter();
+        frames.filter(|f| f["function"] == "main").map(|f| f["line"].as_u64().unwrap()).next()
+    };
+    let lines: Vec<Option<u64>> = created.into_iter().map(line).collect();
+    assert_eq!(lines, [None, Some(21), Some(22)]);
+    assert_eq!(json["outcome"]["exit"], 3);
+    assert_eq!(json["target"]["argv"][0], "./bank");
+    assert!(json["modules"][0]["path"].as_str().unwrap().ends_with("/bank"), "{}", json["modules"]);
+
+    for expected in [
+        "R1  data race on counter (observed, seen ",
+        "bank.c:10 in writer\n         10 |     counter = 1; // line 10\n",
+        "holding guard (taken at bank.c:14 in reader)",
+        "where: global variable counter of ./bank, 4 bytes at 0x",
+        "raddle: 1 data race (1 observed) in 3 threads; report in .raddle/1/report.json\n",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected:?} in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains('\x1b'), "{:?}", ran.stderr);
+    assert_eq!(names(&scratch.path(".raddle/1")), ["report.json"]);
+}
+
+#[test]
+fn a_clean_program_ends_as_it_would_and_is_told_what_was_looked_at() {
+    let Some(scratch) = compiled(&clean(), "return 3") else { return };
+    let ran = run(&scratch, &[]);
+    ran.exits(3);
+    assert_eq!(ran.stdout, "done\n");
+    assert!(ran.stderr.starts_with("raddle: no data races in 3 threads; looked at "), "{ran:?}");
+    let json = report(&scratch.path(".raddle/1/report.json"));
+    let summary = &json["summary"];
+    assert!(summary["accesses"].as_u64().unwrap() > 10, "{summary}");
+    assert!(summary["synchronisations"].as_u64().unwrap() >= 4, "{summary}");
+    assert!(summary["locks"].as_u64().unwrap() >= 1, "{summary}");
+}
+
+#[test]
+fn each_detector_can_be_chosen() {
+    let Some(scratch) = compiled(RACY, "return 0") else { return };
+    run(&scratch, &["--detector", "hb", "--quiet"]).exits(66);
+    run(&scratch, &["--detector", "hybrid", "--quiet"]).exits(66);
+    let long = ["--detector", "helgrind+", "--states", "long", "--quiet"];
+    let ran = run(&scratch, &long);
+    // Eight states want to see it twice, and it happens once.
+    ran.exits(0);
+    assert_eq!(names(&scratch.path(".raddle")), ["1", "2", "3"]);
+    let json = report(&scratch.path(".raddle/3/report.json"));
+    assert_eq!(json["tool"]["detector"], "helgrind+ long");
+}
+
+#[test]
+fn the_report_goes_where_it_was_asked_for() {
+    let Some(scratch) = compiled(RACY, "return 0") else { return };
+    let ran = run(&scratch, &["--quiet", "--error-exitcode", "9", "--out", "kept", "--keep"]);
+    ran.exits(9);
+    assert_eq!(
+        ran.stderr,
+        "raddle: 1 data race (1 observed) in 3 threads; report in kept/report.json\n"
+    );
+    assert_eq!(names(&scratch.path("kept")), ["logs", "report.json"]);
+    assert!(!scratch.path(".raddle").exists());
+    let ran = run(&scratch, &["--out", "kept"]);
+    ran.exits(125);
+    assert!(ran.stderr.contains("is not empty"), "{ran:?}");
+
+    let ran = run(&scratch, &["--format", "json", "--output", "races.json"]);
+    ran.exits(66);
+    assert_eq!(report(&scratch.path("races.json")), report(&scratch.path(".raddle/1/report.json")));
+    assert!(ran.stderr.starts_with("raddle: 1 data race "), "{ran:?}");
+    let ran = run(&scratch, &["--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.stderr).unwrap()["schema"], "raddle-report/1");
+}
+
+#[test]
+fn a_report_is_shown_again() {
+    let Some(scratch) = compiled(RACY, "return 0") else { return };
+    let first = run(&scratch, &[]);
+    let show = |arguments: &[&str]| {
+        Ran::new(command(&scratch, &[&["report"], arguments].concat()).output().unwrap())
+    };
+    assert_eq!(show(&[]).exits(0).stdout, first.stderr);
+    assert_eq!(show(&["1"]).stdout, first.stderr);
+    assert_eq!(show(&[".raddle/1"]).stdout, first.stderr);
+    let json: Value = serde_json::from_str(&show(&["--format", "json"]).stdout).unwrap();
+    assert_eq!(json, report(&scratch.path(".raddle/1/report.json")));
+    let ran = show(&["7"]);
+    assert_eq!((ran.exits(125).stderr.as_str()), "raddle: there is no run 7; there are 1\n");
+    let file = scratch.put("broken.json", "{\n\"schema\": 3\n}");
+    let ran = show(&[file.to_str().unwrap()]);
+    ran.exits(125);
+    assert!(ran.stderr.contains("broken.json: not a report of Raddle, or damaged"), "{ran:?}");
+    assert!(ran.stderr.contains("line 2"), "{ran:?}");
+}
+
+#[test]
+fn only_what_concerns_somebody_counts() {
+    let Some(scratch) = compiled(RACY, "return 3") else { return };
+    let ran = run(&scratch, &["--ignore", "./bank"]);
+    ran.exits(3);
+    assert!(ran.stderr.contains("; 1 left out by --only-in or --ignore;"), "{ran:?}");
+    run(&scratch, &["--only-in", "/usr/lib", "--quiet"]).exits(3);
+    run(&scratch, &["--only-in", ".", "--quiet"]).exits(66);
+    run(&scratch, &["--only-in", "bank", "--quiet"]).exits(66);
+}
+
+#[test]
+fn a_crash_loses_nothing() {
+    let Some(scratch) = compiled(RACY, "abort()") else { return };
+    run(&scratch, &[]).exits(66);
+    let json = report(&scratch.path(".raddle/1/report.json"));
+    assert_eq!((&json["outcome"]["signal"], &json["summary"]["findings"]), (&6.into(), &1.into()));
+    let Some(scratch) = compiled(RACY, "kill(getpid(), SIGKILL); return 0") else { return };
+    run(&scratch, &[]).exits(66);
+    let json = report(&scratch.path(".raddle/1/report.json"));
+    assert_eq!((&json["outcome"]["signal"], &json["summary"]["findings"]), (&9.into(), &1.into()));
+}
+
+#[test]
+fn a_server_is_ended_and_reported() {
+    let Some(scratch) = compiled(RACY, "for (;;) pause()") else { return };
+    let ran = run(&scratch, &["--duration", "2s"]);
+    ran.exits(66);
+    let outcome = &report(&scratch.path(".raddle/1/report.json"))["outcome"];
+    assert_eq!((&outcome["signal"], &outcome["stopped"]), (&15.into(), &true.into()));
+    run(&scratch, &["--timeout", "2s", "--quiet"]).exits(66);
+    let outcome = &report(&scratch.path(".raddle/2/report.json"))["outcome"];
+    assert_eq!(outcome["timed_out"], true);
+
+    let Some(scratch) = compiled(&clean(), "for (;;) pause()") else { return };
+    let ran = run(&scratch, &["--duration", "2s"]);
+    ran.exits(0);
+    assert!(ran.stderr.contains("; the target was stopped by --duration; "), "{ran:?}");
+    run(&scratch, &["--timeout", "2s", "--quiet"]).exits(124);
+    // One that will not be asked.
+    let deaf = "signal(SIGTERM, SIG_IGN); for (;;) pause()";
+    let Some(scratch) = compiled(&clean(), deaf) else { return };
+    run(&scratch, &["--duration", "1s"]).exits(0);
+    let outcome = &report(&scratch.path(".raddle/1/report.json"))["outcome"];
+    assert_eq!((&outcome["signal"], &outcome["stopped"]), (&9.into(), &true.into()));
+}
+
+#[test]
+fn control_c_ends_with_the_report() {
+    let Some(scratch) = compiled(RACY, "for (;;) pause()") else { return };
+    let mut raddle = command(&scratch, &["run", "--timeout", "60s", "--", "./bank"])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(raddle.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "done\n");
+    // As a terminal does: to everybody in the group.
+    let group = format!("-{}", raddle.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let ran = Ran::new(raddle.wait_with_output().unwrap());
+    ran.exits(66);
+    assert!(ran.stderr.contains("R1  data race on counter"), "{ran:?}");
+    assert!(ran.stderr.contains("; signal 2 killed the target; report in "), "{ran:?}");
+}
+
+#[test]
+fn what_cannot_be_done_leaves_nothing() {
+    let scratch = Scratch::new();
+    let said = |arguments: &[&str], code| {
+        let ran = Ran::new(command(&scratch, arguments).output().unwrap());
+        ran.exits(code);
+        assert!(names(&scratch.path(".")).is_empty(), "{arguments:?}");
+        ran.stderr
+    };
+    said(&["run", "--", "./none"], 127);
+    said(&["run", "--", "/etc/passwd"], 126);
+    said(&["run", "--hooks", "none.toml", "--", "true"], 125);
+    let states = said(&["run", "--states", "long", "--", "true"], 125);
+    assert!(states.contains("--states is about --detector helgrind+"), "{states}");
+    let detector = said(&["run", "--detector", "hybird", "--", "true"], 125);
+    assert!(detector.contains("'hybrid'"), "{detector}");
+    let none = said(&["report"], 125);
+    assert_eq!(none, "raddle: there is no report in .raddle; `raddle run` makes one\n");
+}
