@@ -151,7 +151,7 @@ impl MachineState {
                 let simd = &raw.__bindgen_anon_11.simd;
                 state.vectors = simd.iter().map(|v| std::mem::transmute_copy(v)).collect();
                 for (mask, raw) in state.masks.iter_mut().zip(&raw.opmask) {
-                    *mask = *raw as u64;
+                    *mask = *raw;
                 }
             }
             state
@@ -165,22 +165,22 @@ impl MachineState {
         unsafe {
             MachineState {
                 general: [
-                    raw.__bindgen_anon_8.xax as u64,
-                    raw.__bindgen_anon_7.xcx as u64,
-                    raw.__bindgen_anon_6.xdx as u64,
-                    raw.__bindgen_anon_5.xbx as u64,
-                    raw.__bindgen_anon_4.xsp as u64,
-                    raw.__bindgen_anon_3.xbp as u64,
-                    raw.__bindgen_anon_2.xsi as u64,
-                    raw.__bindgen_anon_1.xdi as u64,
-                    raw.r8 as u64,
-                    raw.r9 as u64,
-                    raw.r10 as u64,
-                    raw.r11 as u64,
-                    raw.r12 as u64,
-                    raw.r13 as u64,
-                    raw.r14 as u64,
-                    raw.r15 as u64,
+                    raw.__bindgen_anon_8.xax,
+                    raw.__bindgen_anon_7.xcx,
+                    raw.__bindgen_anon_6.xdx,
+                    raw.__bindgen_anon_5.xbx,
+                    raw.__bindgen_anon_4.xsp,
+                    raw.__bindgen_anon_3.xbp,
+                    raw.__bindgen_anon_2.xsi,
+                    raw.__bindgen_anon_1.xdi,
+                    raw.r8,
+                    raw.r9,
+                    raw.r10,
+                    raw.r11,
+                    raw.r12,
+                    raw.r13,
+                    raw.r14,
+                    raw.r15,
                 ],
                 pc: raw.__bindgen_anon_10.pc as u64,
                 vectors: Vec::new(),
