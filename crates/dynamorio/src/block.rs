@@ -330,10 +330,11 @@ impl Point<'_> {
         self.create_1_1(dr::OP_mov_st, slot, reg(register.id()));
     }
 
-    /// The slot's low half = number.
+    /// `slot = number`, which must be below 2^31. The whole slot is written: a wider read of a
+    /// narrower write would stall.
     pub fn store_slot_number(&mut self, slot: Slot, number: u32) {
-        let slot = self.slot(slot, dr::OPSZ_4);
-        self.create_1_1(dr::OP_mov_st, slot, immediate(i64::from(number as i32), dr::OPSZ_4));
+        let slot = self.slot(slot, dr::OPSZ_8);
+        self.create_1_1(dr::OP_mov_st, slot, immediate(i64::from(number), dr::OPSZ_4));
     }
 
     /// `memory[base + offset] += 1`, eight bytes. The flags must be ours.
@@ -397,10 +398,10 @@ impl Point<'_> {
 
     /// Calls likewise, after the application instruction; `slot` is set to `number` first.
     pub fn call_after(&mut self, slot: Slot, number: u32, code: CodeAddress) {
-        let slot = self.slot(slot, dr::OPSZ_4);
+        let slot = self.slot(slot, dr::OPSZ_8);
         // SAFETY: fresh instructions, taken over by the list.
         let set = unsafe {
-            let number = immediate(i64::from(number as i32), dr::OPSZ_4);
+            let number = immediate(i64::from(number), dr::OPSZ_4);
             dr::instr_create_1dst_1src(self.context, dr::OP_mov_st as i32, slot, number)
         };
         let call = self.call_sequence(code);

@@ -78,6 +78,7 @@ impl ThreadSlots {
     }
 
     /// A slot's value.
+    #[inline]
     pub fn get(&self, slot: Slot) -> u64 {
         assert!(slot.0 < self.count);
         // SAFETY: inside the block; only the owning thread gets here.
@@ -85,6 +86,7 @@ impl ThreadSlots {
     }
 
     /// Sets a slot.
+    #[inline]
     pub fn set(&mut self, slot: Slot, value: u64) {
         assert!(slot.0 < self.count);
         // SAFETY: as in `get`.

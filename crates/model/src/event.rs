@@ -421,6 +421,7 @@ pub enum Family {
 
 impl EventKind {
     /// The event's name in machine-readable output and in counts.
+    #[inline]
     pub fn name(&self) -> &'static str {
         use EventKind::*;
         match self {
@@ -489,6 +490,7 @@ impl EventKind {
     }
 
     /// The family the event belongs to.
+    #[inline]
     pub fn family(&self) -> Family {
         use EventKind::*;
         match self {

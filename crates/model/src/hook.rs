@@ -58,6 +58,7 @@ pub enum Success {
 
 impl Success {
     /// Did a call with this result succeed?
+    #[inline]
     pub fn holds(self, result: u64) -> bool {
         match self {
             Success::Always => true,
@@ -105,6 +106,7 @@ pub enum Expr {
 
 impl Expr {
     /// Must this wait until the function has returned?
+    #[inline]
     pub fn needs_return(&self) -> bool {
         match self {
             Expr::Result | Expr::After(_) => true,

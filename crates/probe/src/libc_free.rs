@@ -3,11 +3,14 @@
 //! The compiler turns Rust code into calls of these. libc's versions use the upper halves of the
 //! vector registers and clear them (`vzeroupper`), which a lean call does not save: the target
 //! would lose floating-point values. With `-Bsymbolic` (build.rs) the probe's own calls come here.
-//! `rep movsb` and `rep stosb` are fast on every processor with ERMS (since 2013), and what we copy
-//! is short.
+//! Long copies are `rep movsb`, fast on every processor with ERMS (since 2013).
 
 use core::arch::asm;
 use core::ffi::{c_char, c_int, c_void};
+
+/// Up to here words and 16-byte moves are faster than starting a string instruction, which takes
+/// tens of cycles.
+const SHORT: usize = 256;
 
 /// # Safety
 /// As C's `memcpy`.
@@ -15,10 +18,66 @@ use core::ffi::{c_char, c_int, c_void};
 unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
     // SAFETY: the caller promises two valid, disjoint stretches; the direction flag is clear.
     unsafe {
-        asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _,
-            options(nostack, preserves_flags));
+        if n <= SHORT {
+            copy_short(to.cast(), from.cast(), n);
+        } else {
+            asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _,
+                options(nostack, preserves_flags));
+        }
     }
     to
+}
+
+/// Copies by moves that overlap at the end. The 16-byte ones are assembly, lest the compiler
+/// recognise the loop and call memcpy for it.
+///
+/// # Safety
+/// As `memcpy`.
+#[inline]
+unsafe fn copy_short(to: *mut u8, from: *const u8, n: usize) {
+    // SAFETY: every move lies within the `n` bytes that the caller promises.
+    unsafe {
+        match n {
+            0 => {}
+            1..4 => {
+                let (first, middle, last) = (*from, *from.add(n / 2), *from.add(n - 1));
+                to.write(first);
+                to.add(n / 2).write(middle);
+                to.add(n - 1).write(last);
+            }
+            4..8 => {
+                let first = from.cast::<u32>().read_unaligned();
+                let last = from.add(n - 4).cast::<u32>().read_unaligned();
+                to.cast::<u32>().write_unaligned(first);
+                to.add(n - 4).cast::<u32>().write_unaligned(last);
+            }
+            8..16 => {
+                let first = from.cast::<u64>().read_unaligned();
+                let last = from.add(n - 8).cast::<u64>().read_unaligned();
+                to.cast::<u64>().write_unaligned(first);
+                to.add(n - 8).cast::<u64>().write_unaligned(last);
+            }
+            _ => {
+                let mut at = 0;
+                while at + 16 < n {
+                    move_16(to.add(at), from.add(at));
+                    at += 16;
+                }
+                move_16(to.add(n - 16), from.add(n - 16));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Sixteen bytes must be valid on both sides.
+#[inline(always)]
+unsafe fn move_16(to: *mut u8, from: *const u8) {
+    // SAFETY: the caller's promise; the lean call has saved the register.
+    unsafe {
+        asm!("movups {x}, [{from}]", "movups [{to}], {x}", x = out(xmm_reg) _, from = in(reg) from,
+            to = in(reg) to, options(nostack, preserves_flags));
+    }
 }
 
 /// # Safety
@@ -26,8 +85,13 @@ unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void {
     if (to as usize).wrapping_sub(from as usize) >= n {
-        // SAFETY: copying upwards never overwrites what is still to be read.
-        return unsafe { memcpy(to, from, n) };
+        // SAFETY: copying upwards never overwrites what is still to be read; a string instruction
+        // reads each byte before it writes one at or above it.
+        unsafe {
+            asm!("rep movsb", inout("rcx") n => _, inout("rdi") to => _, inout("rsi") from => _,
+                options(nostack, preserves_flags));
+        }
+        return to;
     }
     // SAFETY: the destination begins inside the source: copy downwards, then clear the direction.
     unsafe {

@@ -142,8 +142,11 @@ fn is_error(result: i64) -> bool {
 }
 
 fn spot(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Spot {
+    /// Bytes of `syscall`, which the program counter has already passed.
+    const INSTRUCTION: u64 = 2;
     let state = call.state();
-    modules::spot(probe, thread, state.pc, state.general[4], state.general[5])
+    let pc = state.pc.wrapping_sub(INSTRUCTION);
+    modules::spot(probe, thread, pc, state.general[4], state.general[5])
 }
 
 /// What the program means by its own link: to the kernel that is the engine, which loaded it. The
