@@ -1,8 +1,8 @@
 //! The call stack of an event, unwound with the modules' own unwind tables.
 //!
-//! Measured against a maintained shadow stack (docs/architecture.md, "Stacks"): unwinding costs
-//! nothing until asked, works in optimised code without frame pointers, and its rule cache makes a
-//! frame a few tens of nanoseconds. Stacks are interned, so that an id in four bytes can stand for
+//! Chosen over a maintained shadow stack by measurement (docs/architecture.md, "Stacks"): unwinding
+//! costs nothing until asked, works in optimised code without frame pointers, and its rule cache
+//! makes a frame a few tens of nanoseconds. Stacks are interned, so that an id in four bytes can stand for
 //! one: this is how a detector keeps the stack of an earlier access.
 
 use crate::memory::target;
