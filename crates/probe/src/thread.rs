@@ -64,6 +64,9 @@ pub enum Inside {
     Library = 1,
     /// An opaque allocation function's: nothing counts.
     Allocator = 2,
+    /// What follows a thread's own function: the C library cleans up after it (accesses of guarded
+    /// modules do not count), and runs the program's destructors (all else does).
+    Epilogue = 3,
 }
 
 /// See [`ThreadState::scan`].
@@ -105,6 +108,11 @@ impl ThreadState {
 
     /// Inside an opaque hooked function?
     pub fn is_opaque(&self) -> bool {
+        matches!(self.inside(), Inside::Library | Inside::Allocator)
+    }
+
+    /// Are accesses of code that may be a library's own (a guarded module's) events now?
+    pub fn hides_guarded(&self) -> bool {
         self.inside() != Inside::Program
     }
 
@@ -113,7 +121,8 @@ impl ThreadState {
         match self.slots.get(slot::OPAQUE) {
             0 => Inside::Program,
             1 => Inside::Library,
-            _ => Inside::Allocator,
+            2 => Inside::Allocator,
+            _ => Inside::Epilogue,
         }
     }
 

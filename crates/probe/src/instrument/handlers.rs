@@ -57,9 +57,11 @@ fn registers(frame: &Frame) -> Registers {
 
 extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
-    let Some(&Site::Access { pc, place, kind, size }) = site(probe, thread) else { return };
+    let Some(&Site::Access { pc, place, kind, size, guarded }) = site(probe, thread) else {
+        return;
+    };
     let spot = spot(place, pc, frame);
-    if hooks::is_hidden(probe, thread, spot) {
+    if (guarded && thread.hides_guarded()) || hooks::is_hidden(probe, thread, spot) {
         return;
     }
     let address = Address(thread.slots.get(slot::ADDRESS));

@@ -27,7 +27,7 @@ use std::sync::RwLock;
 #[derive(Debug, Clone)]
 pub enum Site {
     /// An instruction touches memory at an address computed before it.
-    Access { pc: u64, place: Place, kind: AccessKind, size: u32 },
+    Access { pc: u64, place: Place, kind: AccessKind, size: u32, guarded: bool },
     /// A string instruction.
     Strings { pc: u64, place: Place, operands: Vec<StringOperand>, scans: bool },
     /// An instruction whose vector or mask registers decide what it touches.

@@ -163,7 +163,9 @@ impl Instrumentation {
                     if self.counts {
                         counted.add(place, kind);
                     } else {
-                        let site = Site::Access { pc, place, kind, size: operand.size };
+                        let guarded = around.facts.is_some_and(|f| f.guarded());
+                        let size = operand.size;
+                        let site = Site::Access { pc, place, kind, size, guarded };
                         let form = address_form(&operand.address);
                         step.accesses.push((self.add_site(site), form));
                     }

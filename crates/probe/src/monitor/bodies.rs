@@ -6,8 +6,8 @@
 use super::hooks::PendingKind;
 use crate::probe::Probe;
 use crate::stacks::Spot;
-use crate::thread::ThreadState;
-use raddle_model::{Address, EventKind, Role};
+use crate::thread::{Inside, ThreadState};
+use raddle_model::{Address, EventKind, Role, ThreadId};
 use std::sync::Mutex;
 
 /// What a callback's body is.
@@ -17,6 +17,8 @@ pub enum Body {
     Once(Address),
     /// A share of a team's work.
     Team(Address),
+    /// All that a thread was made for.
+    Thread,
     /// A task.
     Task { function: u64, data: u64 },
     /// Anything else that a hooked function calls back.
@@ -29,6 +31,8 @@ pub struct Teams {
     at_work: Mutex<Vec<Team>>,
     /// Functions that were handed over as tasks.
     tasks: Mutex<rustc_hash::FxHashSet<u64>>,
+    /// Functions that threads were made to run.
+    thread_starts: Mutex<rustc_hash::FxHashSet<u64>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +56,15 @@ impl Teams {
     /// A task with this function was handed over.
     pub fn add_task(&self, function: u64) {
         self.tasks.lock().unwrap_or_else(|e| e.into_inner()).insert(function);
+    }
+
+    /// A thread was made to run this function.
+    pub fn add_thread_start(&self, function: u64) {
+        self.thread_starts.lock().unwrap_or_else(|e| e.into_inner()).insert(function);
+    }
+
+    fn is_thread_start(&self, function: u64) -> bool {
+        self.thread_starts.lock().unwrap_or_else(|e| e.into_inner()).contains(&function)
     }
 
     fn is_task(&self, function: u64) -> bool {
@@ -90,6 +103,13 @@ pub fn body_of(probe: &Probe, thread: &ThreadState, function: u64, data: u64) ->
         Some((Role::TeamFork { .. }, object)) => return Some(Body::Team(object)),
         _ => {}
     }
+    // A thread's own function is its outermost; called again from within, it is like any other.
+    if thread.pending.is_empty()
+        && thread.id != ThreadId::MAIN
+        && probe.monitor.teams.is_thread_start(function)
+    {
+        return Some(Body::Thread);
+    }
     if probe.monitor.teams.is_task(function) {
         return Some(Body::Task { function, data });
     }
@@ -111,7 +131,7 @@ pub fn begin(probe: &Probe, thread: &mut ThreadState, body: Body, spot: Spot) {
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskBegin { function, data });
         }
-        Body::Plain => {}
+        Body::Plain | Body::Thread => {}
     }
 }
 
@@ -127,6 +147,7 @@ pub fn end(probe: &Probe, thread: &mut ThreadState, body: Body, done: bool, spot
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskEnd { function, data });
         }
-        Body::Plain => {}
+        Body::Thread if done => thread.set_inside(Inside::Epilogue),
+        Body::Plain | Body::Thread => {}
     }
 }

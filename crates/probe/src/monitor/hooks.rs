@@ -82,7 +82,7 @@ pub fn enter(
         }
     }
     let counts = match thread.inside() {
-        Inside::Program => true,
+        Inside::Program | Inside::Epilogue => true,
         Inside::Library => is_allocation(&hook.role),
         Inside::Allocator => false,
     };
@@ -108,8 +108,15 @@ pub fn enter(
         let allocates = is_allocation(&hook.role);
         thread.set_inside(if allocates { Inside::Allocator } else { Inside::Library });
     }
-    if let Some(callback) = &hook.callback {
+    let thread_start = match &hook.role {
+        Role::ThreadCreate { start, .. } => Some(start),
+        _ => None,
+    };
+    if let Some(callback) = hook.callback.as_ref().or(thread_start) {
         let function = super::expression::evaluate(callback, &call);
+        if thread_start.is_some() {
+            probe.monitor.teams.add_thread_start(function);
+        }
         if function != 0 && probe.instrumentation.learn_callback(function) {
             thread.slots.set(slot::REBUILD, function);
         }

@@ -14,7 +14,7 @@ use crate::thread::{self, ThreadState};
 use crate::trampoline;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
-use raddle_model::{EventKind, ModuleId, Place, ThreadId};
+use raddle_model::{Address, EventKind, ModuleId, Place, ThreadId};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
@@ -25,6 +25,8 @@ pub struct Birth {
     pub creator: ThreadId,
     /// Where the kernel puts the child's id before it runs; zero if nowhere.
     pub id_at: u64,
+    /// The stack it was given: first byte and size; zero if unknown.
+    pub stack: (u64, u64),
 }
 
 /// A spot for what happens outside the target's code.
@@ -55,6 +57,10 @@ pub fn start(probe: &Probe, os_id: u32) {
         thread.emit(probe, NOWHERE, event);
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
+    // The C library hands the stacks of dead threads to new ones: what was there is gone.
+    if let Some((start, size)) = birth.map(|b| b.stack).filter(|stack| stack.1 != 0) {
+        thread.emit(probe, NOWHERE, EventKind::Allocate { address: Address(start), size });
+    }
 }
 
 /// A number nobody has.
