@@ -111,9 +111,9 @@ impl ThreadState {
         matches!(self.inside(), Inside::Library | Inside::Allocator)
     }
 
-    /// Are accesses of code that may be a library's own (a guarded module's) events now?
-    pub fn hides_guarded(&self) -> bool {
-        self.inside() != Inside::Program
+    /// Is the thread's own function over, so that accesses of guarded modules are no events?
+    pub fn is_in_epilogue(&self) -> bool {
+        self.inside() == Inside::Epilogue
     }
 
     /// Whose code runs.

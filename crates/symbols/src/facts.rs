@@ -17,6 +17,7 @@ use crate::symtab::SymbolKind;
 use raddle_model::Hook;
 use raddle_wire::facts::ModuleFacts;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 /// What to look for.
@@ -119,14 +120,36 @@ fn describes_own_code(dwarf: &gimli::Dwarf<crate::dwarf::Slice<'_>>) -> bool {
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
         let Ok(unit) = dwarf.unit(header) else { continue };
-        let of_std = |directory: &[u8]| {
-            directory.starts_with(b"/rustc/") || directory.starts_with(b"/rust/deps/")
-        };
-        if unit.comp_dir.is_some_and(|directory| !of_std(directory.slice())) {
+        if unit.comp_dir.is_some_and(|directory| !is_of_rust_std(directory.slice())) {
             return true;
         }
     }
     false
+}
+
+fn is_of_rust_std(directory: &[u8]) -> bool {
+    directory.starts_with(b"/rustc/") || directory.starts_with(b"/rust/deps/")
+}
+
+/// The code of the Rust standard library's own units. Locks that it takes for itself are its own
+/// business, and its code is optimised beyond what its debug information can follow: where two
+/// guards are dropped by the same instructions, nothing says `unlock`, and a lock that every thread
+/// takes at its start would never be seen released.
+fn rust_std_code(dwarf: &gimli::Dwarf<crate::dwarf::Slice<'_>>) -> Vec<Range<u64>> {
+    let mut code = Vec::new();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        if unit.comp_dir.is_some_and(|directory| is_of_rust_std(directory.slice()))
+            && let Ok(mut ranges) = dwarf.unit_ranges(&unit)
+        {
+            while let Ok(Some(range)) = ranges.next() {
+                code.push(range.begin..range.end);
+            }
+        }
+    }
+    code.sort_by_key(|range| range.start);
+    code
 }
 
 /// What a function's name means for the facts.
@@ -158,8 +181,14 @@ fn add_from_debug_information(facts: &mut ModuleFacts, binary: &Binary, hooks: &
         },
     );
     let image = &binary.image;
+    let of_std = rust_std_code(&dwarf);
+    let is_of_std = |address: u64| {
+        let after = of_std.partition_point(|range| range.start <= address);
+        after.checked_sub(1).is_some_and(|last| of_std[last].contains(&address))
+    };
     facts.inlined = inlined::atomic_instructions(image, &instances, |mark| mark.hook)
         .into_iter()
+        .filter(|(address, _)| !is_of_std(*address))
         .map(|(address, hook)| (binary.offset(address), hook))
         .collect();
     let mut atomic = atomics::by_call_chain(image, &instances, |mark| mark.atomic);
