@@ -120,7 +120,7 @@ def print_tables(grid, big, small, true, all_ways):
 
 
 def judge(grid, big, small, true):
-    """The promises with their values. The probe's memory and start-up: the dearer of its two ways."""
+    """The promises with their values. The probe's memory: the dearer of its two ways."""
     goals = [
         Goal("bare engine, geometric mean", BARE_LIMIT, "x", grid.geometric_mean(big, "bare")),
         Goal("counting every access, geometric mean", COUNTING_LIMIT, "x",
@@ -133,9 +133,10 @@ def judge(grid, big, small, true):
     native_peak = grid.median(small.name, "native", "peak_kb")
     above = None if None in peaks + [native_peak] else (max(peaks) - native_peak) / 1024
     goals.append(Goal("peak memory above native, small program", PEAK_LIMIT_MB, "MB", above))
-    walls = [grid.median(true.name, way, "wall") for way in ("counting", "sync")]
-    goals.append(Goal("start-up of true", START_UP_LIMIT_SECONDS, "s",
-                      None if None in walls else max(walls)))
+    # Of the two ways, counting also names the hottest places at the end, from libc's debug files
+    # where there are any: that is no start-up, and the table above shows it all the same.
+    goals.append(Goal("start-up of true, hooks on", START_UP_LIMIT_SECONDS, "s",
+                      grid.median(true.name, "sync", "wall")))
     return goals
 
 
