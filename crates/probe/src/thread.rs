@@ -64,9 +64,10 @@ pub enum Inside {
     Library = 1,
     /// An opaque allocation function's: nothing counts.
     Allocator = 2,
-    /// What follows a thread's own function: the C library cleans up after it (accesses of guarded
-    /// modules do not count), and runs the program's destructors (all else does).
-    Epilogue = 3,
+    /// What comes before and after a thread's own function: the C library sets it up and cleans up
+    /// after it (accesses of guarded modules do not count), and runs the program's destructors (all
+    /// else does).
+    Margin = 3,
 }
 
 /// See [`ThreadState::scan`].
@@ -111,9 +112,10 @@ impl ThreadState {
         matches!(self.inside(), Inside::Library | Inside::Allocator)
     }
 
-    /// Is the thread's own function over, so that accesses of guarded modules are no events?
-    pub fn is_in_epilogue(&self) -> bool {
-        self.inside() == Inside::Epilogue
+    /// Is this before or after the thread's own function, so that accesses of guarded modules are no
+    /// events?
+    pub fn is_in_margin(&self) -> bool {
+        self.inside() == Inside::Margin
     }
 
     /// Whose code runs.
@@ -122,7 +124,7 @@ impl ThreadState {
             0 => Inside::Program,
             1 => Inside::Library,
             2 => Inside::Allocator,
-            _ => Inside::Epilogue,
+            _ => Inside::Margin,
         }
     }
 

@@ -61,7 +61,7 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
         return;
     };
     let spot = spot(place, pc, frame);
-    if hooks::is_hidden(probe, thread, spot) || (guarded && thread.is_in_epilogue()) {
+    if hooks::is_hidden(probe, thread, spot) || (guarded && thread.is_in_margin()) {
         return;
     }
     let address = Address(thread.slots.get(slot::ADDRESS));

@@ -147,7 +147,7 @@ pub fn end(probe: &Probe, thread: &mut ThreadState, body: Body, done: bool, spot
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskEnd { function, data });
         }
-        Body::Thread if done => thread.set_inside(Inside::Epilogue),
+        Body::Thread if done => thread.set_inside(Inside::Margin),
         Body::Plain | Body::Thread => {}
     }
 }

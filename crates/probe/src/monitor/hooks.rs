@@ -82,7 +82,7 @@ pub fn enter(
         }
     }
     let counts = match thread.inside() {
-        Inside::Program | Inside::Epilogue => true,
+        Inside::Program | Inside::Margin => true,
         Inside::Library => is_allocation(&hook.role),
         Inside::Allocator => false,
     };
@@ -204,6 +204,16 @@ fn is_inside_like(probe: &Probe, thread: &ThreadState, role: &Role) -> bool {
         return false;
     };
     discriminant(&probe.monitor.hooks[*index as usize].hook.role) == discriminant(role)
+}
+
+/// Is the innermost hooked call one that makes a thread?
+pub fn is_making_thread(probe: &Probe, thread: &ThreadState) -> bool {
+    thread.pending.last().is_some_and(|top| match &top.what {
+        PendingKind::Hook { index, .. } => {
+            matches!(probe.monitor.hooks[*index as usize].hook.role, Role::ThreadCreate { .. })
+        }
+        _ => false,
+    })
 }
 
 /// Is what happens at this spot the business of an opaque function? Not when the function has been

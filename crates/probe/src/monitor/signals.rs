@@ -6,6 +6,7 @@ use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
 use raddle_model::EventKind;
+use raddle_wire::log::State;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Signals are numbered from 1 to this.
@@ -54,5 +55,11 @@ pub fn delivered(probe: &Probe, thread: &mut ThreadState, number: i32, state: &M
     thread.emit(probe, spot, EventKind::SignalDelivered { signal: number as u32 });
     if handler != libc::SIG_DFL {
         hooks::enter_handler(thread, sp);
+    } else if !matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
+        && let Some(log) = thread.log()
+    {
+        // The process dies of it, perhaps (two threads aborting at once) before the engine has
+        // told us of its end: that is the program's doing and not our failure.
+        log.set_state(State::Ending);
     }
 }

@@ -189,7 +189,8 @@ fn clone(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: S
     thread.emit(probe, spot, EventKind::ThreadCreate { child });
     let id_at = if asks_id { parent_tid } else { 0 };
     let stack = if is_clone3 { (field(5), field(6)) } else { (0, 0) };
-    threads::announce_birth(probe, Birth { child, creator: thread.id, id_at, stack });
+    let hooked = hooks::is_making_thread(probe, thread);
+    threads::announce_birth(probe, Birth { child, creator: thread.id, id_at, hooked, stack });
 }
 
 /// The C libraries' handle of a thread is the address of its thread-local block.

@@ -10,7 +10,7 @@ use crate::memory::log::Log;
 use crate::memory::{Reservation, target};
 use crate::probe::{Probe, fail};
 use crate::stacks::Spot;
-use crate::thread::{self, ThreadState};
+use crate::thread::{self, Inside, ThreadState};
 use crate::trampoline;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
@@ -25,6 +25,8 @@ pub struct Birth {
     pub creator: ThreadId,
     /// Where the kernel puts the child's id before it runs; zero if nowhere.
     pub id_at: u64,
+    /// A hooked function makes it: the thread's own function will be recognised.
+    pub hooked: bool,
     /// The stack it was given: first byte and size; zero if unknown.
     pub stack: (u64, u64),
 }
@@ -57,6 +59,9 @@ pub fn start(probe: &Probe, os_id: u32) {
         thread.emit(probe, NOWHERE, event);
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
+    if birth.is_some_and(|b| b.hooked) {
+        thread.set_inside(Inside::Margin);
+    }
     // The C library hands the stacks of dead threads to new ones: what was there is gone.
     if let Some((start, size)) = birth.map(|b| b.stack).filter(|stack| stack.1 != 0) {
         thread.emit(probe, NOWHERE, EventKind::Allocate { address: Address(start), size });
