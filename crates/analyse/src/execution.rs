@@ -6,7 +6,9 @@
 use crate::held::HeldLocks;
 use crate::order::{Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
+use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
+use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -162,6 +164,38 @@ impl Execution {
         }
     }
 
+    /// To be called before an event is judged, by who does not call [`Execution::begin`].
+    pub fn before(&mut self, event: &Event) {
+        self.orders.before(event);
+    }
+
+    /// The locks a thread holds. The same allocation is answered until they change.
+    pub fn locks(&self, thread: ThreadId) -> &Arc<LockSet> {
+        self.held.of(thread)
+    }
+
+    /// The tick a thread is in.
+    pub fn stamp(&mut self, thread: ThreadId) -> Stamp {
+        self.orders.stamp(thread).0
+    }
+
+    /// Begins a new tick of a thread.
+    pub fn advance(&mut self, thread: ThreadId) {
+        self.orders.advance(thread);
+    }
+
+    /// The last tick of a chain that is ordered before what a thread does now: in the weak order, and
+    /// in the full one.
+    pub fn known(&self, thread: ThreadId, chain: Chain) -> (u64, u64) {
+        self.orders.known(thread, chain)
+    }
+
+    /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside
+    /// the chain do from now on.
+    pub fn settled(&self, chain: Chain) -> u64 {
+        self.orders.settled(chain)
+    }
+
     /// Components of the clocks: grows with the threads alive at once.
     pub fn width(&self) -> usize {
         self.orders.width()
@@ -226,7 +260,7 @@ impl Execution {
     }
 
     /// The size of a block given back: as told, or as allocated; zero when neither is known.
-    fn size_of(&self, address: Address, told: u64) -> u64 {
+    pub fn size_of(&self, address: Address, told: u64) -> u64 {
         if told != 0 { told } else { self.allocations.get(&address.0).copied().unwrap_or(0) }
     }
 

@@ -15,6 +15,7 @@
 
 pub mod detector;
 pub mod execution;
+pub mod fast;
 pub mod findings;
 pub mod held;
 pub mod helgrind;

@@ -45,10 +45,7 @@ impl Touch {
     /// plain reads count as atomic.
     pub fn shown(&self, synchronisation: bool) -> FindingAccess {
         FindingAccess {
-            kind: match self.kind {
-                Kind::Access(kind) => kind.into(),
-                Kind::Free => TouchKind::Free,
-            },
+            kind: self.kind.into(),
             size: self.bytes.end - self.bytes.start,
             atomic: self.kind.is_atomic()
                 || synchronisation && self.kind == Kind::Access(AccessKind::Read),
@@ -61,7 +58,7 @@ impl Touch {
 }
 
 /// How memory is touched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// By an access.
     Access(AccessKind),
@@ -93,6 +90,15 @@ impl Kind {
         match self {
             Kind::Access(kind) => kind.is_atomic(),
             Kind::Free => false,
+        }
+    }
+}
+
+impl From<Kind> for TouchKind {
+    fn from(kind: Kind) -> TouchKind {
+        match kind {
+            Kind::Access(kind) => kind.into(),
+            Kind::Free => TouchKind::Free,
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct HeldLock {
 }
 
 /// The locks held by a thread, each once.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LockSet {
     /// By address.
     locks: Vec<HeldLock>,

@@ -29,7 +29,7 @@ use crate::held::LockChange;
 use atomic::Atomics;
 use barrier::Barriers;
 use condition::Conditions;
-use raddle_model::clock::{Stamp, VectorClock};
+use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, ThreadId};
 use std::collections::BTreeMap;
@@ -100,8 +100,14 @@ impl Orders {
     /// Before the first event. `lock_touched` switches atomics rule 1 of the design: that plain
     /// reads and writes of memory touched by an atomic instruction synchronise too.
     pub fn new(conditions: ConditionRule, lock_touched: bool) -> Orders {
+        Orders::with_chains(u32::MAX, conditions, lock_touched)
+    }
+
+    /// The same, with so many chains at most: when more threads are alive at once, some share one, and
+    /// count as ordered where nothing orders them.
+    pub fn with_chains(limit: u32, conditions: ConditionRule, lock_touched: bool) -> Orders {
         Orders {
-            threads: Threads::default(),
+            threads: Threads::new(limit),
             locks: BTreeMap::new(),
             semaphores: BTreeMap::new(),
             onces: BTreeMap::new(),
@@ -121,6 +127,24 @@ impl Orders {
     /// Is what happened at `stamp` ordered before what `thread` does now?
     pub fn ordered(&self, stamp: Stamp, thread: ThreadId, order: Order) -> bool {
         self.threads.clocks(thread).is_some_and(|clocks| clocks.of(order).covers(stamp))
+    }
+
+    /// Begins a new tick of a thread, as a release would.
+    pub fn advance(&mut self, thread: ThreadId) {
+        self.threads.advance(thread);
+    }
+
+    /// The last tick of a chain that is ordered before what `thread` does now: weak, full.
+    pub fn known(&self, thread: ThreadId, chain: Chain) -> (u64, u64) {
+        self.threads
+            .clocks(thread)
+            .map_or((0, 0), |clocks| (clocks.weak.tick(chain), clocks.full.tick(chain)))
+    }
+
+    /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside
+    /// the chain do from now on.
+    pub fn settled(&self, chain: Chain) -> u64 {
+        self.threads.settled(chain)
     }
 
     /// Are any of these bytes a synchronisation variable: touched by an atomic update since they were

@@ -10,7 +10,9 @@
 //!   whoever comes after a tick of the new thread then comes after all of the old one's; or
 //! - nothing remembers a tick of the old thread any more ([`Tenure`]), so none will be asked for.
 //!
-//! Both are exact: no answer of [`super::Orders::ordered`] changes.
+//! Both are exact: no answer of [`super::Orders::ordered`] changes. Where the number of chains is
+//! limited and all are taken, a new thread goes on in the chain of one that ended, or shares that of
+//! one alive: what it does then counts as ordered with what the other does. That can miss a race.
 
 use super::Clocks;
 use raddle_model::ThreadId;
@@ -50,8 +52,17 @@ struct Thread {
     ended: Option<u64>,
 }
 
+/// A chain in use.
+#[derive(Debug)]
+struct ChainState {
+    /// Its last tick.
+    tick: u64,
+    /// How many threads count in it.
+    members: u32,
+}
+
 /// All threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Threads {
     threads: HashMap<ThreadId, Thread>,
     /// Clocks for threads created and not yet started.
@@ -61,15 +72,41 @@ pub(super) struct Threads {
     /// Ended and not joined, in the order of their end.
     ended: BTreeMap<u64, ThreadId>,
     ends: u64,
-    /// Seats left by threads that ended.
+    /// Seats left by threads that ended, of chains that nobody counts in.
     left: Vec<Seat>,
-    chains: u32,
+    chains: Vec<ChainState>,
+    /// At most so many chains. Who limits them remembers stamps without holding a tenure.
+    limit: u32,
 }
 
 impl Threads {
+    /// None yet.
+    pub(super) fn new(limit: u32) -> Threads {
+        Threads {
+            threads: HashMap::new(),
+            births: HashMap::new(),
+            handles: HashMap::new(),
+            ended: BTreeMap::new(),
+            ends: 0,
+            left: Vec::new(),
+            chains: Vec::new(),
+            limit,
+        }
+    }
+
     /// How many chains there are.
     pub(super) fn width(&self) -> usize {
-        self.chains as usize
+        self.chains.len()
+    }
+
+    /// See [`super::Orders::settled`].
+    pub(super) fn settled(&self, chain: Chain) -> u64 {
+        let others = self.threads.values().filter(|thread| {
+            let inside = thread.seat.as_ref().is_some_and(|seat| seat.stamp.chain == chain);
+            thread.ended.is_none() && !inside
+        });
+        let known = others.map(|thread| &thread.clocks).chain(self.births.values());
+        known.map(|clocks| clocks.weak.tick(chain)).min().unwrap_or(u64::MAX)
     }
 
     /// A thread's clocks, if it has done anything.
@@ -137,7 +174,7 @@ impl Threads {
     /// A thread is about to end. What it still does until it is joined finds a new seat.
     pub(super) fn exit(&mut self, thread: ThreadId) {
         let state = self.threads.entry(thread).or_default();
-        self.left.extend(state.seat.take());
+        leave(&mut self.chains, &mut self.left, state.seat.take());
         if state.ended.is_none() {
             state.ended = Some(self.ends);
             self.ended.insert(self.ends, thread);
@@ -165,34 +202,64 @@ impl Threads {
     /// Forgets a thread; gives its last clocks.
     fn remove(&mut self, thread: ThreadId) -> Option<Clocks> {
         let state = self.threads.remove(&thread)?;
-        self.left.extend(state.seat);
+        leave(&mut self.chains, &mut self.left, state.seat);
         if let Some(number) = state.ended {
             self.ended.remove(&number);
         }
         Some(state.clocks)
     }
 
-    fn advance(&mut self, thread: ThreadId) {
+    /// A thread begins a new tick.
+    pub(super) fn advance(&mut self, thread: ThreadId) {
+        let (_, seat) = self.seated(thread);
+        let chain = seat.stamp.chain;
+        let tick = next_tick(&mut self.chains, chain);
         let (clocks, seat) = self.seated(thread);
-        seat.stamp = seat.stamp.next();
+        seat.stamp.tick = tick;
         clocks.raise(seat.stamp);
     }
 
     /// A thread's clocks and its seat; it gets one if it has none.
     fn seated(&mut self, thread: ThreadId) -> (&mut Clocks, &mut Seat) {
+        let (chains, left, limit) = (&mut self.chains, &mut self.left, self.limit);
         let Thread { clocks, seat, .. } = self.threads.entry(thread).or_default();
         let seat = seat.get_or_insert_with(|| {
-            let free = |left: &Seat| clocks.weak.covers(left.stamp) || left.tenure.is_last();
-            let stamp = match self.left.iter().position(free) {
-                Some(at) => self.left.swap_remove(at).stamp.next(),
-                None => {
-                    self.chains += 1;
-                    Stamp { chain: Chain(self.chains - 1), tick: 1 }
-                }
+            let remembered = |seat: &Seat| limit != u32::MAX || !seat.tenure.is_last();
+            let free = |seat: &Seat| clocks.weak.covers(seat.stamp) || !remembered(seat);
+            let chain = if let Some(at) = left.iter().position(free) {
+                left.swap_remove(at).stamp.chain
+            } else if (chains.len() as u32) < limit {
+                chains.push(ChainState { tick: 0, members: 0 });
+                Chain(chains.len() as u32 - 1)
+            } else if let Some(seat) = left.pop() {
+                seat.stamp.chain
+            } else {
+                let fewest = (0..chains.len()).min_by_key(|at| chains[*at].members);
+                Chain(fewest.unwrap_or(0) as u32)
             };
+            let tick = next_tick(chains, chain);
+            chains[chain.0 as usize].members += 1;
+            let stamp = Stamp { chain, tick };
             clocks.raise(stamp);
             Seat { stamp, tenure: Tenure::default() }
         });
         (clocks, seat)
+    }
+}
+
+fn next_tick(chains: &mut [ChainState], chain: Chain) -> u64 {
+    let state = &mut chains[chain.0 as usize];
+    state.tick += 1;
+    state.tick
+}
+
+/// A thread gives up its seat; the last of a chain leaves it to others.
+fn leave(chains: &mut [ChainState], left: &mut Vec<Seat>, seat: Option<Seat>) {
+    let Some(mut seat) = seat else { return };
+    let state = &mut chains[seat.stamp.chain.0 as usize];
+    state.members -= 1;
+    if state.members == 0 {
+        seat.stamp.tick = state.tick;
+        left.push(seat);
     }
 }

@@ -3,6 +3,7 @@
 mod atomics;
 mod conditions;
 mod dsl;
+mod fast;
 mod helgrind;
 mod hybrid;
 mod locks;

@@ -66,10 +66,15 @@ impl<'a> Oracle<'a> {
     }
 
     fn collide(&self, earlier: usize, later: usize) -> bool {
+        !self.racing_bytes(earlier, later).is_empty()
+    }
+
+    /// The bytes at which two accesses race.
+    pub fn racing_bytes(&self, earlier: usize, later: usize) -> Vec<u64> {
         let (Some((a, a_bytes)), Some((b, b_bytes))) =
             (touch(&self.events[earlier]), touch(&self.events[later]))
         else {
-            return false;
+            return Vec::new();
         };
         let common_lock = self.held[earlier].iter().any(|(lock, mine)| {
             self.held[later].get(lock).is_some_and(|theirs| {
@@ -84,13 +89,15 @@ impl<'a> Oracle<'a> {
                 _ => false,
             })
         };
-        !self.ordered(earlier, later, Order::Weak)
-            && !common_lock
-            && b_bytes.into_iter().any(|byte| {
-                a_bytes.contains(&byte)
-                    && !reset(byte)
-                    && conflict(a, b, self.synchronisation[later].contains(&byte))
-            })
+        if self.ordered(earlier, later, Order::Weak) || common_lock {
+            return Vec::new();
+        }
+        let races = |byte: &u64| {
+            a_bytes.contains(byte)
+                && !reset(*byte)
+                && conflict(a, b, self.synchronisation[later].contains(byte))
+        };
+        b_bytes.filter(races).collect()
     }
 }
 

@@ -1,0 +1,182 @@
+//! What is remembered of an access beside its time, interned: a number in four bytes stands for it.
+//!
+//! Descriptions and lock sets are never forgotten; there are as many as the program has distinct
+//! combinations of instruction, call stack and locks held, not as it has accesses.
+
+use crate::fast::cell::Bytes;
+use crate::touch::Kind;
+use raddle_model::lockset::LockSet;
+use raddle_model::{LockMode, Place, StackId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Stands for a [`Record`]; zero for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct AccessId(pub u32);
+
+/// Stands for a lock set, with where its locks were taken. Zero is the empty one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LockSetId(pub u32);
+
+/// An access, without its time and address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Description {
+    /// How memory is touched.
+    pub kind: Kind,
+    /// Bytes the whole access touched.
+    pub size: u64,
+    /// The instruction.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
+    /// Holding which locks.
+    pub locks: LockSetId,
+}
+
+/// What an [`AccessId`] stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Record {
+    /// One access.
+    One(Description),
+    /// Several of one tick, each of which touched other bytes of a granule.
+    Several(Vec<(Bytes, AccessId)>),
+}
+
+/// All descriptions. Looking one up takes no lock.
+#[derive(Debug, Default)]
+pub struct Accesses {
+    records: boxcar::Vec<Record>,
+    ids: Mutex<HashMap<Record, AccessId>>,
+}
+
+impl Accesses {
+    /// The number that stands for this.
+    pub fn intern(&self, record: Record) -> AccessId {
+        let mut ids = self.ids.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(id) = ids.get(&record) {
+            return *id;
+        }
+        let id = AccessId(self.records.push(record.clone()) as u32 + 1);
+        ids.insert(record, id);
+        id
+    }
+
+    /// What a number stands for.
+    pub fn get(&self, id: AccessId) -> Option<&Record> {
+        self.records.get((id.0 as usize).checked_sub(1)?)
+    }
+
+    /// `new` at `bytes`, and what `old` says of the `old_bytes` that are left.
+    pub fn merge(&self, old: AccessId, old_bytes: Bytes, new: AccessId, bytes: Bytes) -> AccessId {
+        if old_bytes & !bytes == 0 || old == new {
+            return new;
+        }
+        let mut parts = vec![(bytes, new)];
+        self.each(old, old_bytes & !bytes, |part, one| parts.push((part, one)));
+        parts.sort_by_key(|(bytes, _)| *bytes);
+        self.intern(Record::Several(parts))
+    }
+
+    /// Calls `visit` for each access among the `bytes` that `id` speaks of.
+    pub fn each(&self, id: AccessId, bytes: Bytes, mut visit: impl FnMut(Bytes, AccessId)) {
+        match self.get(id) {
+            None | Some(Record::One(_)) => visit(bytes, id),
+            Some(Record::Several(parts)) => {
+                for (part, one) in parts.iter().filter(|(part, _)| part & bytes != 0) {
+                    visit(part & bytes, *one);
+                }
+            }
+        }
+    }
+
+    /// The description, if `id` stands for one.
+    pub fn one(&self, id: AccessId) -> Option<&Description> {
+        match self.get(id) {
+            Some(Record::One(description)) => Some(description),
+            _ => None,
+        }
+    }
+
+    /// The locks held at an access; for several of one tick, which held the same, those.
+    pub fn locks(&self, id: AccessId) -> LockSetId {
+        match self.get(id) {
+            None => LockSetId::default(),
+            Some(Record::One(description)) => description.locks,
+            Some(Record::Several(parts)) => {
+                parts.first().map_or(LockSetId::default(), |(_, one)| self.locks(*one))
+            }
+        }
+    }
+}
+
+/// A lock set known by number.
+#[derive(Debug)]
+struct Known {
+    set: Arc<LockSet>,
+    /// Equal for sets of the same locks and sides, wherever they were taken.
+    alike: u32,
+    /// Holds some lock exclusively, and so excludes its like.
+    exclusive: bool,
+}
+
+/// All lock sets. Looking one up takes no lock.
+#[derive(Debug)]
+pub struct LockSets {
+    sets: boxcar::Vec<Known>,
+    ids: Mutex<Ids>,
+}
+
+#[derive(Debug, Default)]
+struct Ids {
+    exact: HashMap<Arc<LockSet>, LockSetId>,
+    alike: HashMap<Vec<(u64, LockMode)>, u32>,
+}
+
+impl Default for LockSets {
+    fn default() -> LockSets {
+        let sets = LockSets { sets: boxcar::Vec::new(), ids: Mutex::default() };
+        sets.intern(&Arc::new(LockSet::new()));
+        sets
+    }
+}
+
+impl LockSets {
+    /// The number that stands for this.
+    pub fn intern(&self, set: &Arc<LockSet>) -> LockSetId {
+        let mut ids = self.ids.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(id) = ids.exact.get(set) {
+            return *id;
+        }
+        let sides: Vec<_> = set.iter().map(|held| (held.lock.0, held.mode)).collect();
+        let exclusive = sides.iter().any(|(_, mode)| *mode == LockMode::Exclusive);
+        let next = ids.alike.len() as u32;
+        let alike = *ids.alike.entry(sides).or_insert(next);
+        let id = LockSetId(self.sets.push(Known { set: Arc::clone(set), alike, exclusive }) as u32);
+        ids.exact.insert(Arc::clone(set), id);
+        id
+    }
+
+    /// What a number stands for.
+    pub fn get(&self, id: LockSetId) -> Option<&LockSet> {
+        self.sets.get(id.0 as usize).map(|known| &*known.set)
+    }
+
+    /// Can two threads with these lock sets never be there at once?
+    pub fn excludes(&self, a: LockSetId, b: LockSetId) -> bool {
+        let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
+            return false;
+        };
+        if a.alike == b.alike { a.exclusive } else { a.set.excludes(&b.set) }
+    }
+
+    /// Does `b` exclude whatever `a` excludes?
+    pub fn within(&self, a: LockSetId, b: LockSetId) -> bool {
+        if a == LockSetId::default() || a == b {
+            return true;
+        }
+        let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
+            return false;
+        };
+        a.alike == b.alike || a.set.within(&b.set)
+    }
+}

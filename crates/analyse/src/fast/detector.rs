@@ -1,0 +1,639 @@
+//! The detector: plain accesses through planes, everything else behind a lock.
+
+use crate::execution::Execution;
+use crate::fast::SLOTS;
+use crate::fast::access::{AccessId, Accesses, Description, LockSetId, LockSets, Record};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
+use crate::fast::protocol::{Planes, SPECIAL, Side, Suspect, look, stamp};
+use crate::fast::special::{Kept, Specials};
+use crate::fast::standing::Standing;
+use crate::findings::Findings;
+use crate::touch::{Kind, PlainReads, kind_within, kinds_conflict};
+use raddle_model::clock::{Chain, Stamp};
+use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
+use raddle_model::lockset::LockSet;
+use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Of a block given back, so many bytes are checked and remembered as given back; the rest is
+/// forgotten. A use after free reaches for a block's beginning more often than not, and touching
+/// the shadow of all of a large block costs more than the program's own use of it.
+pub const FREED: u64 = 4096;
+
+/// What became of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Taken into account.
+    Done,
+    /// It may synchronise: tell [`FastHybrid::event`] instead.
+    Synchronises,
+}
+
+/// The detectors `hybrid` and `hb`, for threads in parallel.
+#[derive(Debug)]
+pub struct FastHybrid<P> {
+    planes: P,
+    observed_only: bool,
+    accesses: Accesses,
+    locks: LockSets,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    execution: Execution,
+    findings: Findings,
+    specials: Specials,
+    slots: Vec<Slot>,
+    threads: HashMap<ThreadId, Member>,
+}
+
+/// A thread, as the detector knows it.
+#[derive(Debug)]
+struct Member {
+    standing: Arc<Standing>,
+    /// What the standing's number stands for.
+    locks: Arc<LockSet>,
+    id: LockSetId,
+}
+
+/// What is known of a slot beside its planes.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The chain's ticks up to this one are forgotten; cells count from here.
+    base: u64,
+    /// From which tick on which thread wrote its planes, in order.
+    tenants: Vec<(u64, ThreadId)>,
+}
+
+impl Slot {
+    fn tenant(&self, tick: u64) -> ThreadId {
+        let after = self.tenants.partition_point(|(from, _)| *from <= tick);
+        self.tenants[..after].last().map_or(ThreadId(0), |(_, thread)| *thread)
+    }
+}
+
+/// An access being judged.
+#[derive(Debug, Clone, Copy)]
+struct Now<'a> {
+    standing: &'a Standing,
+    thread: ThreadId,
+    access: AccessId,
+}
+
+impl<P: Planes> FastHybrid<P> {
+    /// Before the first event. `execution` must not have more than [`SLOTS`] chains.
+    pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
+        let state = State {
+            execution,
+            findings: Findings::default(),
+            specials: Specials::default(),
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            threads: HashMap::new(),
+        };
+        FastHybrid {
+            planes,
+            observed_only,
+            accesses: Accesses::default(),
+            locks: LockSets::default(),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The shadow memory.
+    pub fn planes(&self) -> &P {
+        &self.planes
+    }
+
+    /// The number that stands for a description.
+    pub fn describe(&self, description: Description) -> AccessId {
+        self.accesses.intern(Record::One(description))
+    }
+
+    /// A thread's standing; the same from its first event to its last.
+    pub fn standing(&self, thread: ThreadId) -> Arc<Standing> {
+        let mut state = self.lock();
+        self.refresh(&mut state, thread)
+    }
+
+    /// What was found from number `first` on.
+    pub fn findings(&self, first: usize) -> Vec<Finding> {
+        let state = self.lock();
+        state.findings.all().get(first..).unwrap_or_default().to_vec()
+    }
+
+    /// How many were found.
+    pub fn found(&self) -> usize {
+        self.lock().findings.all().len()
+    }
+
+    /// How many granules need more than their cells.
+    pub fn specials(&self) -> usize {
+        self.lock().specials.len()
+    }
+
+    /// A plain access. `describe` is asked at most once, and only if there is something new.
+    pub fn access(
+        &self,
+        thread: ThreadId,
+        standing: &Standing,
+        side: Side,
+        (start, end): (u64, u64),
+        mut describe: impl FnMut() -> AccessId,
+    ) -> Outcome {
+        let mut described = None;
+        for part in lines(start, end) {
+            let line = part.0 / LINE;
+            if self.planes.sharers(Side::Write, line) & SPECIAL != 0 && self.synchronises(part) {
+                return Outcome::Synchronises;
+            }
+            let mut news = false;
+            for (granule, bytes) in granules(part.0, part.1) {
+                let old = self.planes.cell(standing.slot(), side, granule);
+                if old.tick() == standing.tick() && old.bytes() & bytes == bytes {
+                    continue;
+                }
+                let access = *described.get_or_insert_with(&mut describe);
+                self.restamp(standing, side, granule, (bytes, access), |cell, was| {
+                    self.keep(&mut self.lock(), standing.slot(), granule, (cell, was));
+                });
+                news = true;
+            }
+            let Some(access) = described.filter(|_| news) else { continue };
+            let now = Now { standing, thread, access };
+            let mut suspects = Vec::new();
+            let writers =
+                look(&self.planes, standing, side, part, |s| self.suspect(now, s, &mut suspects));
+            if writers & SPECIAL != 0 && self.look_at_special(now, side, part, &mut suspects) {
+                return Outcome::Synchronises;
+            }
+            if !suspects.is_empty() {
+                self.judge(now, &suspects);
+            }
+        }
+        Outcome::Done
+    }
+
+    /// Any other event, and accesses that may synchronise.
+    pub fn event(&self, event: &Event) {
+        use EventKind::*;
+        let mut state = self.lock();
+        let state = &mut *state;
+        self.refresh(state, event.thread);
+        state.execution.before(event);
+        match &event.kind {
+            Access { kind, address, size } => {
+                self.synchronise(state, event, *kind, (address.0, u64::from(*size)));
+            }
+            Range { kind, address, length: size } | TransactionAccess { kind, address, size } => {
+                self.synchronise(state, event, *kind, (address.0, *size));
+            }
+            Allocate { address, size } => self.clear(state, address.0, *size),
+            Free { address, size } => {
+                let size = state.execution.size_of(*address, *size);
+                self.free(state, event, address.0, size);
+            }
+            _ => {}
+        }
+        state.execution.finish(event);
+        self.refresh(state, event.thread);
+        if matches!(event.kind, ThreadExit) {
+            state.threads.remove(&event.thread);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Brings a thread's standing up to date.
+    fn refresh(&self, state: &mut State, thread: ThreadId) -> Arc<Standing> {
+        let execution = &mut state.execution;
+        let locks = Arc::clone(execution.locks(thread));
+        let member = state.threads.entry(thread).or_insert_with(|| Member {
+            standing: Arc::default(),
+            locks: Arc::default(),
+            id: LockSetId::default(),
+        });
+        if !Arc::ptr_eq(&member.locks, &locks) {
+            // A tick ends where the lock set changes.
+            if member.locks != locks {
+                member.id = self.locks.intern(&locks);
+                execution.advance(thread);
+            }
+            member.locks = locks;
+        }
+        let stamp = execution.stamp(thread);
+        let number = stamp.chain.0 as usize;
+        let slot = &mut state.slots[number];
+        if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
+            slot.tenants.push((stamp.tick, thread));
+        }
+        let standing = Arc::clone(&member.standing);
+        if stamp.tick - slot.base > u64::from(LAST_TICK) {
+            self.rebase(state, stamp);
+        }
+        let tick = (stamp.tick - state.slots[number].base) as u32;
+        standing.set(number, tick, state.threads[&thread].id);
+        for (number, slot) in state.slots.iter().enumerate().take(state.execution.width()) {
+            let (weak, full) = state.execution.known(thread, Chain(number as u32));
+            let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
+            standing.set_known(number, after(weak), after(full));
+        }
+        standing
+    }
+
+    /// A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
+    fn rebase(&self, state: &mut State, stamp: Stamp) {
+        let number = stamp.chain.0 as usize;
+        state.slots[number].base = stamp.tick - 1;
+        state.specials.forget_slot(number);
+        for member in state.threads.values() {
+            member.standing.set_known(number, 0, 0);
+        }
+        self.planes.clear_slot(number);
+    }
+
+    /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
+    /// before it is overwritten.
+    fn restamp(
+        &self,
+        standing: &Standing,
+        side: Side,
+        granule: u64,
+        (bytes, access): (Bytes, AccessId),
+        keep: impl FnOnce(Cell, AccessId),
+    ) {
+        let slot = standing.slot();
+        let old = self.planes.cell(slot, side, granule);
+        if old == Cell::EMPTY {
+            return stamp(&self.planes, standing, side, granule, bytes, access);
+        }
+        let was = self.planes.access(slot, side, granule);
+        if old.tick() == standing.tick() {
+            let merged = self.accesses.merge(was, old.bytes(), access, bytes);
+            return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
+        }
+        let lost = if self.locks.within(standing.locks(), self.accesses.locks(was)) {
+            old.bytes() & !bytes
+        } else {
+            old.bytes()
+        };
+        if lost != 0 {
+            keep(Cell::new(old.tick(), lost), was);
+        }
+        stamp(&self.planes, standing, side, granule, bytes, access);
+    }
+
+    /// Keeps an access that loses its cell, unless nothing can race with it any more.
+    fn keep(
+        &self,
+        state: &mut State,
+        slot: usize,
+        granule: u64,
+        (cell, access): (Cell, AccessId),
+    ) {
+        let settled = state.settled(slot);
+        if cell.tick() <= settled {
+            return;
+        }
+        self.accesses.each(access, cell.bytes(), |bytes, one| {
+            let new = Kept { slot, tick: cell.tick(), bytes, access: one };
+            let special = state.specials.entry(granule);
+            special.keep(new, |old| self.stands_for(&new, old, settled));
+        });
+        self.planes.add_sharers(Side::Write, granule * GRANULE / LINE, SPECIAL);
+    }
+
+    /// Does a newer kept access make an older one superfluous?
+    fn stands_for(&self, new: &Kept, old: &Kept, settled: u32) -> bool {
+        if old.slot != new.slot {
+            return false;
+        }
+        let (Some(n), Some(o)) = (self.accesses.one(new.access), self.accesses.one(old.access))
+        else {
+            return false;
+        };
+        let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
+        old.tick <= settled || kinds && self.locks.within(n.locks, o.locks)
+    }
+
+    /// Is any granule of these bytes accessed atomically?
+    fn synchronises(&self, (start, end): (u64, u64)) -> bool {
+        self.lock().specials.synchronise(start / GRANULE..end.div_ceil(GRANULE))
+    }
+
+    /// Sorts out those that a common lock excludes.
+    fn suspect(&self, now: Now<'_>, suspect: Suspect, suspects: &mut Vec<Suspect>) {
+        self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
+            let locks = self.accesses.locks(access);
+            if !self.locks.excludes(locks, now.standing.locks()) {
+                suspects.push(Suspect { bytes, access, ..suspect });
+            }
+        });
+    }
+
+    /// Looks at what is kept of a line beside its cells. True if a granule has come to be accessed
+    /// atomically meanwhile: the stamps there are taken back.
+    fn look_at_special(
+        &self,
+        now: Now<'_>,
+        side: Side,
+        (start, end): (u64, u64),
+        suspects: &mut Vec<Suspect>,
+    ) -> bool {
+        let state = self.lock();
+        let mut synchronises = false;
+        for (granule, bytes) in granules(start, end) {
+            let Some(special) = state.specials.get(granule) else { continue };
+            if special.synchronisation {
+                self.planes.set_cell(now.standing.slot(), side, granule, Cell::EMPTY);
+                synchronises = true;
+            }
+            for kept in &special.kept {
+                let common = kept.bytes & bytes;
+                if common == 0
+                    || kept.slot == now.standing.slot()
+                    || kept.tick <= now.standing.weak(kept.slot)
+                {
+                    continue;
+                }
+                let cell = Cell::new(kept.tick, kept.bytes);
+                let (slot, access) = (kept.slot, kept.access);
+                self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
+            }
+        }
+        synchronises
+    }
+
+    /// Reports what conflicts.
+    fn judge(&self, now: Now<'_>, suspects: &[Suspect]) {
+        let mut state = self.lock();
+        let reads = PlainReads::AtomicBesideUpdates;
+        let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
+        state.findings.add(races);
+    }
+
+    /// The same where each byte may or may not be a synchronisation variable.
+    fn races_by_byte(&self, state: &State, now: Now<'_>, suspect: &Suspect) -> Vec<Finding> {
+        let bytes = (0..GRANULE).filter(|byte| suspect.bytes >> byte & 1 == 1);
+        let race = |byte: u64| {
+            let at = suspect.granule * GRANULE + byte;
+            let one = Suspect { bytes: 1 << byte, ..*suspect };
+            self.race(state, now, &one, state.execution.plain_reads(at..at + 1))
+        };
+        bytes.filter_map(race).collect()
+    }
+
+    /// The race between an access and a suspect that shares no lock with it, if it is one.
+    fn race(
+        &self,
+        state: &State,
+        now: Now<'_>,
+        earlier: &Suspect,
+        reads: PlainReads,
+    ) -> Option<Finding> {
+        let (was, is) = (self.accesses.one(earlier.access)?, self.accesses.one(now.access)?);
+        if !kinds_conflict(was.kind, is.kind, reads) {
+            return None;
+        }
+        let ordered = earlier.cell.tick() <= now.standing.full(earlier.slot);
+        if ordered && self.observed_only {
+            return None;
+        }
+        let (before, held) = (self.locks.get(was.locks)?, self.locks.get(is.locks)?);
+        let mut rules = vec![match before.shares_only(held) {
+            true => Rule::SharedSidesOnly,
+            false => Rule::NoCommonLock,
+        }];
+        let certainty = match ordered {
+            true => {
+                rules.push(Rule::LockOrderIgnored);
+                Certainty::Predicted
+            }
+            false => Certainty::Observed,
+        };
+        let synchronisation = reads == PlainReads::Atomic;
+        let kinds = [was.kind, is.kind];
+        if kinds.contains(&Kind::Free) {
+            rules.push(Rule::FreeIsWrite);
+        } else if kinds.iter().any(|kind| kind.is_atomic()) {
+            rules.push(Rule::MixedAtomic);
+        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
+            rules.push(Rule::LockTouched);
+        }
+        rules.sort();
+        let slot = &state.slots[earlier.slot];
+        let then = slot.tenant(slot.base + u64::from(earlier.cell.tick()));
+        let first = u64::from(earlier.bytes.trailing_zeros());
+        Some(Finding {
+            kind: FindingKind::DataRace,
+            certainty,
+            address: Address(earlier.granule * GRANULE + first),
+            accesses: vec![
+                self.shown(was, then, synchronisation),
+                self.shown(is, now.thread, synchronisation),
+            ],
+            count: 1,
+            rules,
+        })
+    }
+
+    fn shown(&self, access: &Description, thread: ThreadId, synchronisation: bool) -> FindingAccess {
+        FindingAccess {
+            kind: access.kind.into(),
+            size: access.size,
+            atomic: access.kind.is_atomic()
+                || synchronisation && access.kind == Kind::Access(AccessKind::Read),
+            thread,
+            locks: self.locks.get(access.locks).into_iter().flat_map(|s| s.iter()).copied().collect(),
+            place: access.place,
+            stack: access.stack,
+        }
+    }
+
+    /// An access to memory that is, or now becomes, a means of synchronisation.
+    fn synchronise(
+        &self,
+        state: &mut State,
+        event: &Event,
+        kind: AccessKind,
+        (address, size): (u64, u64),
+    ) {
+        let end = address.saturating_add(size);
+        let Some(member) = state.threads.get(&event.thread) else { return };
+        let standing = Arc::clone(&member.standing);
+        let access = self.describe(Description {
+            kind: Kind::Access(kind),
+            size,
+            place: event.place,
+            stack: event.stack,
+            locks: standing.locks(),
+        });
+        let now = Now { standing: &standing, thread: event.thread, access };
+        let settled = state.settled(standing.slot());
+        let mut races = Vec::new();
+        for (granule, bytes) in granules(address, end) {
+            if !state.specials.get(granule).is_some_and(|s| s.synchronisation) {
+                self.take_from_planes(state, granule);
+            }
+            let special = state.specials.entry(granule);
+            for kept in special.kept.clone() {
+                let common = kept.bytes & bytes;
+                let (slot, tick) = (kept.slot, kept.tick);
+                if common == 0 || slot == standing.slot() || tick <= standing.weak(slot) {
+                    continue;
+                }
+                let mut suspects = Vec::new();
+                let cell = Cell::new(tick, kept.bytes);
+                let suspect = Suspect { slot, cell, access: kept.access, granule, bytes: common };
+                self.suspect(now, suspect, &mut suspects);
+                races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
+            }
+            let new = Kept { slot: standing.slot(), tick: standing.tick(), bytes, access };
+            let special = state.specials.entry(granule);
+            special.keep(new, |old| self.stands_for(&new, old, settled));
+        }
+        state.findings.add(races);
+    }
+
+    /// A granule becomes a means of synchronisation: what its cells hold is kept beside them, and
+    /// nothing is stamped there from now on, so that every access to it is seen.
+    fn take_from_planes(&self, state: &mut State, granule: u64) {
+        let line = granule * GRANULE / LINE;
+        state.specials.entry(granule).synchronisation = true;
+        self.planes.add_sharers(Side::Write, line, SPECIAL);
+        // A stamp made before this fence is found below; who stamps after it finds the mark.
+        self.planes.fence();
+        for side in [Side::Write, Side::Read] {
+            let mut left = self.planes.sharers(side, line) & !SPECIAL;
+            while left != 0 {
+                let slot = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let cell = self.planes.cell(slot, side, granule);
+                if cell == Cell::EMPTY {
+                    continue;
+                }
+                let access = self.planes.access(slot, side, granule);
+                self.planes.set_cell(slot, side, granule, Cell::EMPTY);
+                let special = state.specials.entry(granule);
+                self.accesses.each(access, cell.bytes(), |bytes, one| {
+                    let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
+                    special.keep(kept, |_| false);
+                });
+            }
+        }
+    }
+
+    /// A block is given back: a write to all of it, and the end of what was known of it.
+    fn free(&self, state: &mut State, event: &Event, address: u64, size: u64) {
+        let Some(member) = state.threads.get(&event.thread) else { return };
+        let standing = Arc::clone(&member.standing);
+        let access = self.describe(Description {
+            kind: Kind::Free,
+            size,
+            place: event.place,
+            stack: event.stack,
+            locks: standing.locks(),
+        });
+        let now = Now { standing: &standing, thread: event.thread, access };
+        let mut races = Vec::new();
+        let remembered = address.saturating_add(size.min(FREED));
+        for part in lines(address, remembered) {
+            let mut suspects = Vec::new();
+            look(&self.planes, &standing, Side::Write, part, |s| {
+                self.suspect(now, s, &mut suspects);
+            });
+            self.kept_suspects(state, now, part, &mut suspects);
+            races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
+        }
+        state.findings.add(races);
+        self.clear(state, address, size);
+        for part in lines(address, remembered) {
+            for (granule, bytes) in granules(part.0, part.1) {
+                // At its ends a block may share a granule with a neighbour.
+                if state.specials.get(granule).is_some_and(|s| s.synchronisation) {
+                    let (slot, tick) = (standing.slot(), standing.tick());
+                    let new = Kept { slot, tick, bytes, access };
+                    state.specials.entry(granule).keep(new, |_| false);
+                    continue;
+                }
+                self.restamp(&standing, Side::Write, granule, (bytes, access), |cell, was| {
+                    self.keep(state, standing.slot(), granule, (cell, was));
+                });
+            }
+            let line = part.0 / LINE;
+            self.planes.add_sharers(Side::Write, line, 1 << standing.slot());
+        }
+    }
+
+    fn kept_suspects(
+        &self,
+        state: &State,
+        now: Now<'_>,
+        (start, end): (u64, u64),
+        suspects: &mut Vec<Suspect>,
+    ) {
+        for (granule, bytes) in granules(start, end) {
+            for kept in state.specials.get(granule).into_iter().flat_map(|s| &s.kept) {
+                let (common, slot) = (kept.bytes & bytes, kept.slot);
+                if common == 0
+                    || slot == now.standing.slot()
+                    || kept.tick <= now.standing.weak(slot)
+                {
+                    continue;
+                }
+                let cell = Cell::new(kept.tick, kept.bytes);
+                let access = kept.access;
+                self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
+            }
+        }
+    }
+
+    /// Memory comes into being, or has ceased to be.
+    fn clear(&self, state: &mut State, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        if size == 0 {
+            return;
+        }
+        let first_whole = address.next_multiple_of(LINE);
+        let last_whole = end / LINE * LINE;
+        if first_whole < last_whole {
+            self.planes.clear(first_whole, last_whole);
+            self.clear_bytes(address, first_whole);
+            self.clear_bytes(last_whole, end);
+        } else {
+            self.clear_bytes(address, end);
+        }
+        state.specials.forget_bytes(address, end);
+    }
+
+    fn clear_bytes(&self, start: u64, end: u64) {
+        for part in lines(start, end) {
+            for side in [Side::Write, Side::Read] {
+                let mut left = self.planes.sharers(side, part.0 / LINE) & !SPECIAL;
+                while left != 0 {
+                    let slot = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    for (granule, bytes) in granules(part.0, part.1) {
+                        let cell = self.planes.cell(slot, side, granule);
+                        if cell.bytes() & bytes != 0 {
+                            let rest = cell.bytes() & !bytes;
+                            let rest = if rest == 0 { Cell::EMPTY } else { Cell::new(cell.tick(), rest) };
+                            self.planes.set_cell(slot, side, granule, rest);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// The last tick of a slot that is ordered before whatever any other thread does from now on.
+    fn settled(&self, slot: usize) -> u32 {
+        let tick = self.execution.settled(Chain(slot as u32));
+        tick.saturating_sub(self.slots[slot].base).min(u64::from(LAST_TICK)) as u32
+    }
+}

@@ -1,0 +1,42 @@
+//! The hybrid detector at speed: the meaning of [`crate::hybrid`], for threads that run in parallel.
+//!
+//! ```text
+//! inserted code   own cell == current segment?  nothing new             (probe, a few instructions)
+//! protocol        stamp the own cell, then look at the others'          (no lock, [`protocol`])
+//! judge           an unordered one: locks, kinds -> finding             (a lock, rare)
+//! ```
+//!
+//! What is known of a location is spread over *planes*, two for each slot: the slot's last write and
+//! its last read. A thread writes the planes of its own slot only, so threads share no shadow they
+//! do not share memory for, and nothing is lost when two of them touch a location at once: each
+//! stamps first and looks then, so at least one sees the other ([`protocol`]; the order of the two
+//! steps is what `tests/loom.rs` tests).
+//!
+//! A [`cell::Cell`] says *when* (a tick of the slot's chain) and which of the granule's bytes; beside
+//! it stands *what*, an interned [`access::Description`]: place, stack, kind, lock set. In this
+//! detector a tick ends where the lock set changes, too, so a tick is a segment, and segments need no
+//! table: a number is all that is kept of one, however long the program runs.
+//!
+//! Two things do not fit into planes and live behind the lock ([`special`]): an access that must be
+//! remembered though a newer one of its slot took its place (its locks were fewer), and locations
+//! that were accessed atomically, every access to which may synchronise.
+//!
+//! Where this differs from the plain detector: threads beyond [`SLOTS`] alive at once share slots, and
+//! races between two that share one are missed; of a freed block the first [`detector::FREED`] bytes are
+//! checked and remembered as freed, not all.
+
+pub mod access;
+pub mod cell;
+pub mod detector;
+pub mod protocol;
+pub mod special;
+pub mod standing;
+
+pub use access::{AccessId, Description};
+pub use cell::Cell;
+pub use detector::{FastHybrid, Outcome};
+pub use protocol::{Planes, SPECIAL, Side};
+pub use standing::Standing;
+
+/// How many chains of threads have planes of their own.
+pub const SLOTS: usize = 23;

@@ -1,0 +1,132 @@
+//! Stamping and looking, in this order: how threads that touch a location at the same time, without a
+//! lock between them, cannot both miss the other.
+//!
+//! A thread that touches a line of memory
+//! 1. stamps the cells of its own planes,
+//! 2. is among the line's sharers, or becomes one,
+//! 3. lets all of this become visible (a fence), and only then
+//! 4. reads who else shares the line, and looks at their cells.
+//!
+//! Of two threads that touch the same bytes, the one whose fence comes second sees the stamp and the
+//! name of the other. Checking first and stamping then would leave a window in which both see nothing.
+
+use crate::fast::SLOTS;
+use crate::fast::access::AccessId;
+use crate::fast::cell::{Bytes, Cell, granules};
+use crate::fast::standing::Standing;
+
+/// Which of a slot's two planes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The last write.
+    Write = 0,
+    /// The last read.
+    Read = 1,
+}
+
+/// Among the writers of a line: some of its granules have more to say ([`crate::fast::special`]).
+pub const SPECIAL: u32 = 1 << 31;
+
+/// Shadow memory. Granules and lines are numbered by address.
+pub trait Planes {
+    /// The cell of a granule.
+    fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
+    /// Sets it.
+    fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell);
+    /// Beside the cell: what the access was.
+    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId;
+    /// Sets it.
+    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId);
+    /// The slots, a bit each, that have touched the line on this side since it was fresh.
+    fn sharers(&self, side: Side, line: u64) -> u32;
+    /// Adds some.
+    fn add_sharers(&self, side: Side, line: u64, slots: u32);
+    /// Forgets the line's sharers, [`SPECIAL`] included.
+    fn clear_sharers(&self, line: u64);
+    /// What was written before is visible to all before what is read next is read.
+    fn fence(&self);
+    /// Makes all of `start..end`, both multiples of [`crate::fast::cell::LINE`], as if never touched.
+    fn clear(&self, start: u64, end: u64);
+    /// Makes all cells of a slot empty.
+    fn clear_slot(&self, slot: usize);
+}
+
+/// An access of another slot that the weak order does not put before the one being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspect {
+    /// Whose.
+    pub slot: usize,
+    /// When, and which bytes of the granule.
+    pub cell: Cell,
+    /// What.
+    pub access: AccessId,
+    /// Where.
+    pub granule: u64,
+    /// The bytes that both touch.
+    pub bytes: Bytes,
+}
+
+/// Stamps one cell: returns what was there.
+pub fn stamp<P: Planes>(
+    planes: &P,
+    standing: &Standing,
+    side: Side,
+    granule: u64,
+    bytes: Bytes,
+    access: AccessId,
+) {
+    let slot = standing.slot();
+    // Whoever sees the new cell sees what it was about.
+    planes.set_access(slot, side, granule, access);
+    planes.set_cell(slot, side, granule, Cell::new(standing.tick(), bytes));
+}
+
+/// Steps 2 to 4 for `start..end`, which lie in one line: calls `suspect` for every cell of another
+/// slot in conflict. Returns the line's writers, for [`SPECIAL`].
+pub fn look<P: Planes>(
+    planes: &P,
+    standing: &Standing,
+    side: Side,
+    (start, end): (u64, u64),
+    mut suspect: impl FnMut(Suspect),
+) -> u32 {
+    let line = start / crate::fast::cell::LINE;
+    let own = 1 << standing.slot();
+    if planes.sharers(side, line) & own == 0 {
+        planes.add_sharers(side, line, own);
+    }
+    planes.fence();
+    let writers = planes.sharers(Side::Write, line);
+    visit(planes, standing, Side::Write, writers & !own, (start, end), &mut suspect);
+    if side == Side::Write {
+        let readers = planes.sharers(Side::Read, line);
+        visit(planes, standing, Side::Read, readers & !own, (start, end), &mut suspect);
+    }
+    // Read last: an access that had to make room did so before its cell changed.
+    planes.sharers(Side::Write, line)
+}
+
+fn visit<P: Planes>(
+    planes: &P,
+    standing: &Standing,
+    side: Side,
+    slots: u32,
+    (start, end): (u64, u64),
+    suspect: &mut impl FnMut(Suspect),
+) {
+    let mut left = slots & !SPECIAL;
+    while left != 0 {
+        let slot = left.trailing_zeros() as usize;
+        left &= left - 1;
+        debug_assert!(slot < SLOTS);
+        let known = standing.weak(slot);
+        for (granule, bytes) in granules(start, end) {
+            let cell = planes.cell(slot, side, granule);
+            let common = cell.bytes() & bytes;
+            if common != 0 && cell.tick() > known {
+                let access = planes.access(slot, side, granule);
+                suspect(Suspect { slot, cell, access, granule, bytes: common });
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A thread's standing: its segment, its locks, and what it knows to have passed.
+//!
+//! Its thread reads it at every stamp; it is changed behind the detector's lock, by its thread or, when
+//! a slot's ticks begin anew, by another. The fields are atomic for that; nothing depends on the
+//! order in which they are seen to change.
+
+use crate::fast::SLOTS;
+use crate::fast::access::LockSetId;
+use crate::fast::cell::{Cell, WHOLE};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// See the module. The layout is fixed, for hand-written code.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Standing {
+    /// The cell of the current segment, all bytes touched, twice: what inserted code compares with.
+    current: AtomicU64,
+    slot: AtomicU32,
+    locks: AtomicU32,
+    /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
+    weak: [AtomicU32; SLOTS],
+    full: [AtomicU32; SLOTS],
+}
+
+impl Standing {
+    /// See the field.
+    pub fn current(&self) -> u64 {
+        self.current.load(Relaxed)
+    }
+
+    /// The tick of the current segment.
+    pub fn tick(&self) -> u32 {
+        Cell(self.current.load(Relaxed) as u32).tick()
+    }
+
+    /// Whose planes it writes.
+    pub fn slot(&self) -> usize {
+        self.slot.load(Relaxed) as usize
+    }
+
+    /// The locks held.
+    pub fn locks(&self) -> LockSetId {
+        LockSetId(self.locks.load(Relaxed))
+    }
+
+    /// The last tick of a slot that is ordered before now in the weak order.
+    pub fn weak(&self, slot: usize) -> u32 {
+        self.weak[slot].load(Relaxed)
+    }
+
+    /// The same in the full order.
+    pub fn full(&self, slot: usize) -> u32 {
+        self.full[slot].load(Relaxed)
+    }
+
+    pub(super) fn set(&self, slot: usize, tick: u32, locks: LockSetId) {
+        let cell = u64::from(Cell::new(tick, WHOLE).0);
+        self.slot.store(slot as u32, Relaxed);
+        self.locks.store(locks.0, Relaxed);
+        self.current.store(cell << 32 | cell, Relaxed);
+    }
+
+    pub(super) fn set_known(&self, slot: usize, weak: u32, full: u32) {
+        self.weak[slot].store(weak, Relaxed);
+        self.full[slot].store(full, Relaxed);
+    }
+}

@@ -1,0 +1,189 @@
+//! The fast detector against the oracle, and its shadow in the hands of threads that really run.
+
+use crate::oracle::Oracle;
+use crate::scripts::{Accesses, Places, choices, show, world};
+use proptest::prelude::*;
+use raddle_analyse::execution::Execution;
+use raddle_analyse::fast::access::AccessId;
+use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, SLOTS, Side, Standing};
+use raddle_analyse::order::Orders;
+use raddle_analyse::touch::Kind;
+use raddle_analyse::ConditionRule;
+use raddle_model::finding::{Certainty, Finding};
+use raddle_model::{AccessKind, Address, Event, EventKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
+
+/// Shadow of a small memory that begins at [`START`].
+pub struct SmallPlanes {
+    cells: Vec<(AtomicU32, AtomicU32)>,
+    sharers: Vec<[AtomicU32; 2]>,
+    granules: u64,
+}
+
+const START: u64 = 0x1000;
+
+impl SmallPlanes {
+    fn new(bytes: u64) -> SmallPlanes {
+        let granules = bytes.div_ceil(LINE) * LINE / GRANULE;
+        let cells = SLOTS as u64 * 2 * granules;
+        SmallPlanes {
+            cells: (0..cells).map(|_| Default::default()).collect(),
+            sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
+            granules,
+        }
+    }
+
+    fn at(&self, slot: usize, side: Side, granule: u64) -> &(AtomicU32, AtomicU32) {
+        let plane = (slot * 2 + side as usize) as u64;
+        &self.cells[(plane * self.granules + granule - START / GRANULE) as usize]
+    }
+
+    fn of_line(&self, line: u64) -> &[AtomicU32; 2] {
+        &self.sharers[(line - START / LINE) as usize]
+    }
+}
+
+impl Planes for SmallPlanes {
+    fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
+        Cell(self.at(slot, side, granule).0.load(SeqCst))
+    }
+    fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
+        self.at(slot, side, granule).0.store(cell.0, SeqCst);
+    }
+    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId {
+        AccessId(self.at(slot, side, granule).1.load(SeqCst))
+    }
+    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
+        self.at(slot, side, granule).1.store(access.0, SeqCst);
+    }
+    fn sharers(&self, side: Side, line: u64) -> u32 {
+        self.of_line(line)[side as usize].load(SeqCst)
+    }
+    fn add_sharers(&self, side: Side, line: u64, slots: u32) {
+        self.of_line(line)[side as usize].fetch_or(slots, SeqCst);
+    }
+    fn clear_sharers(&self, line: u64) {
+        self.of_line(line).iter().for_each(|side| side.store(0, SeqCst));
+    }
+    fn fence(&self) {
+        fence(SeqCst);
+    }
+    fn clear(&self, start: u64, end: u64) {
+        for line in start / LINE..end / LINE {
+            for slot in 0..SLOTS {
+                for side in [Side::Write, Side::Read] {
+                    for granule in line * LINE / GRANULE..(line + 1) * LINE / GRANULE {
+                        self.set_cell(slot, side, granule, Cell::EMPTY);
+                    }
+                }
+            }
+            self.clear_sharers(line);
+        }
+    }
+    fn clear_slot(&self, slot: usize) {
+        for side in [Side::Write, Side::Read] {
+            for granule in 0..self.granules {
+                self.set_cell(slot, side, START / GRANULE + granule, Cell::EMPTY);
+            }
+        }
+    }
+}
+
+fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
+    let orders = Orders::with_chains(SLOTS as u32, ConditionRule::AllSignallers, true);
+    FastHybrid::new(SmallPlanes::new(bytes), Execution::new(orders, true), observed_only)
+}
+
+/// As the probe does it: plain accesses by the fast path, what it refuses and all else as events.
+fn feed(detector: &FastHybrid<SmallPlanes>, event: &Event) {
+    if let EventKind::Access { kind, address, size } = &event.kind
+        && !kind.is_atomic()
+    {
+        let standing = detector.standing(event.thread);
+        if access(detector, &standing, event, *kind, *address, *size) == Outcome::Done {
+            return;
+        }
+    }
+    detector.event(event);
+}
+
+fn access(
+    detector: &FastHybrid<SmallPlanes>,
+    standing: &Standing,
+    event: &Event,
+    kind: AccessKind,
+    address: Address,
+    size: u32,
+) -> Outcome {
+    let side = if kind == AccessKind::Read { Side::Read } else { Side::Write };
+    detector.access(event.thread, standing, side, (address.0, address.0 + u64::from(size)), || {
+        detector.describe(Description {
+            kind: Kind::Access(kind),
+            size: u64::from(size),
+            place: event.place,
+            stack: event.stack,
+            locks: standing.locks(),
+        })
+    })
+}
+
+fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
+    let detector = detector(observed_only, 0x1000);
+    events.iter().for_each(|event| feed(&detector, event));
+    detector.findings(0)
+}
+
+fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
+    let known = best.entry(byte).or_insert(certainty);
+    *known = certainty.max(*known);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1500,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Every pair it reports is a race of that certainty, and every byte that has a race is found to
+    /// have one, as surely.
+    #[test]
+    fn the_fast_detector_agrees_with_brute_force(choices in choices()) {
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        let oracle = Oracle::new(&events);
+        let races = oracle.races();
+        let mut got = BTreeMap::new();
+        for f in found(false, &events) {
+            let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
+            prop_assert!(
+                races.contains(&(pair.0, pair.1, f.certainty)),
+                "{:?} {:?}\n{}", pair, f.certainty, show(&events)
+            );
+            prop_assert_eq!(f.accesses[0].thread, events[pair.0].thread);
+            prop_assert_eq!(f.accesses[1].thread, events[pair.1].thread);
+            let bytes = oracle.racing_bytes(pair.0, pair.1);
+            prop_assert!(bytes.contains(&f.address.0));
+            bytes.into_iter().for_each(|byte| raise(&mut got, byte, f.certainty));
+        }
+        let mut expected = BTreeMap::new();
+        for (a, b, certainty) in races {
+            for byte in oracle.racing_bytes(a, b) {
+                raise(&mut expected, byte, certainty);
+            }
+        }
+        prop_assert_eq!(got, expected, "\n{}", show(&events));
+    }
+
+    /// `hb` is the observed part.
+    #[test]
+    fn observed_only_leaves_out_the_predicted(choices in choices()) {
+        let events = world(&choices, Accesses::All, Places::Distinct);
+        let observed: Vec<Finding> = found(false, &events)
+            .into_iter()
+            .filter(|f| f.certainty == Certainty::Observed)
+            .collect();
+        prop_assert_eq!(found(true, &events), observed);
+    }
+}
