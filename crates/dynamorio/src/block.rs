@@ -90,6 +90,8 @@ impl Register {
     pub const RSP: Register = Register(4);
     /// The accumulator, where results are returned.
     pub const RAX: Register = Register(0);
+    /// The frame pointer.
+    pub const RBP: Register = Register(5);
 
     fn id(self) -> dr::reg_id_t {
         // The engine numbers 64-bit registers in hardware order.
@@ -335,6 +337,101 @@ impl Point<'_> {
     pub fn store_slot_number(&mut self, slot: Slot, number: u32) {
         let slot = self.slot(slot, dr::OPSZ_8);
         self.create_1_1(dr::OP_mov_st, slot, immediate(i64::from(number), dr::OPSZ_4));
+    }
+
+    /// `scratch = address`, once more at a point where [`Self::load_address`] has been: no register
+    /// is taken or put back, so this may stand in code that is jumped over. Not for forms with a
+    /// segment.
+    pub fn load_address_again(&mut self, scratch: &Scratch, form: &AddressForm) {
+        match self.memory_operand(form) {
+            Some(memory) => {
+                let narrow = dr::DR_REG_EAX as dr::reg_id_t - dr::DR_REG_RAX as dr::reg_id_t;
+                let register = scratch.register + if form.narrow { narrow } else { 0 };
+                self.create_1_1(dr::OP_lea, reg(register), memory);
+            }
+            None => self.load_number(scratch, form.displacement as u64),
+        }
+    }
+
+    /// `scratch ^= slot`. The flags must be ours.
+    pub fn xor_slot(&mut self, scratch: &Scratch, slot: Slot) {
+        let slot = self.slot(slot, dr::OPSZ_8);
+        self.create_1_2(dr::OP_xor, reg(scratch.register), slot, reg(scratch.register));
+    }
+
+    /// `scratch &= number`, which is sign-extended. The flags must be ours.
+    pub fn and_number(&mut self, scratch: &Scratch, number: i8) {
+        let number = immediate(i64::from(number), dr::OPSZ_1);
+        self.create_1_2(dr::OP_and, reg(scratch.register), number, reg(scratch.register));
+    }
+
+    /// Jumps to `label` when memory at `scratch`, of four or eight bytes, equals the slot. Leaves the
+    /// memory in `scratch`. The flags must be ours. A fault of the load counts as the application's.
+    pub fn skip_if_memory_is_slot(
+        &mut self,
+        scratch: &Scratch,
+        wide: bool,
+        slot: Slot,
+        label: &Label,
+    ) {
+        let size = if wide { dr::OPSZ_8 } else { dr::OPSZ_4 };
+        let value = self.sized(scratch, wide);
+        let memory = base_disp(scratch.register, 0, 0, 0, size);
+        self.create_faulting_1_1(dr::OP_mov_ld, value, memory);
+        let slot = self.slot(slot, size);
+        self.create_0_2(dr::OP_cmp, value, slot);
+        self.jump(dr::OP_jz, label);
+    }
+
+    /// Jumps to `label` unless the eight bytes at `base + offset` equal `value`. The flags must be
+    /// ours. A fault of the load counts as the application's.
+    pub fn skip_unless_memory_is(
+        &mut self,
+        base: &Scratch,
+        offset: i32,
+        value: &Scratch,
+        label: &Label,
+    ) {
+        let memory = base_disp(base.register, 0, 0, offset, dr::OPSZ_8);
+        // SAFETY: valid operands; the list takes over the instruction.
+        let compare = unsafe {
+            let (opcode, value) = (dr::OP_cmp as i32, reg(value.register));
+            dr::instr_create_0dst_2src(self.context, opcode, memory, value)
+        };
+        self.before_faulting(compare);
+        self.jump(dr::OP_jnz, label);
+    }
+
+    /// Jumps to `label`.
+    pub fn skip(&mut self, label: &Label) {
+        self.jump(dr::OP_jmp, label);
+    }
+
+    fn sized(&self, scratch: &Scratch, wide: bool) -> dr::opnd_t {
+        let narrow = dr::DR_REG_EAX as dr::reg_id_t - dr::DR_REG_RAX as dr::reg_id_t;
+        reg(scratch.register + if wide { 0 } else { narrow })
+    }
+
+    fn create_1_2(&mut self, opcode: u32, to: dr::opnd_t, first: dr::opnd_t, second: dr::opnd_t) {
+        // SAFETY: valid operands; the list takes over the instruction.
+        let new =
+            unsafe { dr::instr_create_1dst_2src(self.context, opcode as i32, to, first, second) };
+        self.before(new);
+    }
+
+    fn create_faulting_1_1(&mut self, opcode: u32, to: dr::opnd_t, from: dr::opnd_t) {
+        // SAFETY: as above.
+        let new = unsafe { dr::instr_create_1dst_1src(self.context, opcode as i32, to, from) };
+        self.before_faulting(new);
+    }
+
+    /// Inserts an instruction whose fault is the application's at this point.
+    fn before_faulting(&mut self, instruction: *mut dr::instr_t) {
+        if let Some(app) = &self.instruction {
+            // SAFETY: a fresh instruction; the address is the one it is inserted for.
+            unsafe { dr::instr_set_translation(instruction, app.pc as *mut u8) };
+        }
+        self.before(instruction);
     }
 
     /// `memory[base + offset] += 1`, eight bytes. The flags must be ours.

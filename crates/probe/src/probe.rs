@@ -63,15 +63,17 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
     let log = open_log(&options)?;
+    let analysis = options.detector.map(Analysis::new);
+    let shadows = analysis.as_ref().is_some_and(Analysis::is_fast);
     let probe = Probe {
         slots,
         trampoline: trampoline::install(slots)?,
         threads: Registry::default(),
         modules: modules::Modules::default(),
         monitor: Monitor::new(&options),
-        instrumentation: Instrumentation::new(&options),
+        instrumentation: Instrumentation::new(&options, shadows),
         stacks: Stacks::default(),
-        analysis: options.detector.map(Analysis::new),
+        analysis,
         process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,
@@ -197,7 +199,7 @@ impl Client for Probe {
             None => None,
         };
         *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
-        if let Some(analysis) = &self.analysis {
+        if let Some(analysis) = self.analysis.as_ref().filter(|_| self.options.follow) {
             analysis.restart();
         }
         threads::forked(self, thread.os_id());

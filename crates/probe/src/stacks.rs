@@ -95,10 +95,40 @@ impl Stacks {
 
     /// The stack at `spot`, interned; a new one is written to the log first.
     pub fn capture(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
+        let (addresses, _) = self.frames(thread, spot);
+        self.intern(probe, thread, spot, addresses)
+    }
+
+    /// The same, with where the return addresses are and what they are: as long as they stay, the
+    /// stack at this spot is this one.
+    pub fn capture_frames(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+    ) -> (StackId, Box<[(u64, u64)]>) {
+        let (addresses, slots) = self.frames(thread, spot);
+        let frames = slots.into_iter().zip(addresses[1..].iter().copied()).collect();
+        (self.intern(probe, thread, spot, addresses), frames)
+    }
+
+    /// The addresses of a stack, innermost first, and where each but the first was found.
+    fn frames(&self, thread: &mut ThreadState, spot: Spot) -> (Vec<u64>, Vec<u64>) {
         let mut addresses = Vec::with_capacity(32);
+        let mut slots = Vec::with_capacity(32);
         thread.find_stack(spot.sp);
         let stack = spot.sp..thread.stack_region.1;
-        self.unwind(&mut thread.stacks.0, spot, stack, &mut addresses);
+        self.unwind(&mut thread.stacks.0, spot, stack, (&mut addresses, &mut slots));
+        (addresses, slots)
+    }
+
+    fn intern(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        addresses: Vec<u64>,
+    ) -> StackId {
         let mut interned = self.interned.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(id) = interned.get(addresses.as_slice()) {
             return *id;
@@ -117,7 +147,13 @@ impl Stacks {
         self.interned.lock().unwrap_or_else(|e| e.into_inner()).clear();
     }
 
-    fn unwind(&self, cache: &mut CacheX86_64, spot: Spot, stack: Range<u64>, into: &mut Vec<u64>) {
+    fn unwind(
+        &self,
+        cache: &mut CacheX86_64,
+        spot: Spot,
+        stack: Range<u64>,
+        (into, slots): (&mut Vec<u64>, &mut Vec<u64>),
+    ) {
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         // A call that returns to an instruction is not that instruction.
@@ -136,6 +172,8 @@ impl Stacks {
             match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
                 Ok(Some(return_address)) => {
                     into.push(return_address);
+                    // The stack pointer is now what it was before the call.
+                    slots.push(registers.sp().wrapping_sub(8));
                     match FrameAddress::from_return_address(return_address) {
                         Some(next) => at = next,
                         None => return,

@@ -4,7 +4,7 @@
 //! callbacks find it through the same slot. Only the end of a thread goes through the registry,
 //! because the engine may end threads from another one when the process exits.
 
-use crate::analysis::Recent;
+use crate::analysis::{AccessCache, Recent, Touching};
 use crate::memory::Reservation;
 use crate::memory::log::{Log, Writer};
 use crate::monitor::hooks::Pending;
@@ -12,6 +12,7 @@ use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
+use raddle_analyse::fast::Standing;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::{Slots, ThreadSlots};
 use raddle_model::{Address, Event, EventKind, Family, Place, StackId, ThreadId};
@@ -45,6 +46,10 @@ pub struct ThreadState {
     pub stacks: ThreadStacks,
     /// Accesses the detector has been told of since the last synchronisation.
     pub recent: Recent,
+    /// Where the thread stands in the fast detector's order.
+    pub standing: Option<Arc<Standing>>,
+    /// Its recent accesses, described.
+    pub accesses: AccessCache,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
@@ -99,6 +104,8 @@ impl ThreadState {
             places: PlaceCache::default(),
             stacks: ThreadStacks::default(),
             recent: Recent::default(),
+            standing: None,
+            accesses: AccessCache::default(),
             stack_region: (0, 0),
             system_call: [0; 3],
             log,
@@ -152,6 +159,12 @@ impl ThreadState {
             let count =
                 self.counts.entry((name.as_ptr() as usize, spot.place)).or_insert((name, 0));
             count.1 += 1;
+            return;
+        }
+        if let Some(analysis) = &probe.analysis
+            && let Some(touching) = Touching::of(&kind)
+            && analysis.access(probe, self, spot, touching)
+        {
             return;
         }
         let stack = if probe.options.stacks {

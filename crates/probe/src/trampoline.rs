@@ -43,8 +43,13 @@ pub mod slot {
     pub const COUNTERS: Slot = Slot(11);
     /// A block that must be built anew; zero if none.
     pub const REBUILD: Slot = Slot(12);
+    /// The thread's current segment as a cell, twice (fast detector).
+    pub const SEGMENT: Slot = Slot(13);
+    /// Where the cells of the thread's writes are, and those of its reads.
+    pub const WRITE_KEY: Slot = Slot(14);
+    pub const READ_KEY: Slot = Slot(15);
     /// How many.
-    pub const COUNT: u32 = 13;
+    pub const COUNT: u32 = 16;
 }
 
 /// The application's registers as a handler sees them.

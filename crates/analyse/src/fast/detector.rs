@@ -14,6 +14,7 @@ use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Of a block given back, so many bytes are checked and remembered as given back; the rest is
@@ -37,11 +38,14 @@ pub struct FastHybrid<P> {
     observed_only: bool,
     accesses: Accesses,
     locks: LockSets,
+    found: AtomicUsize,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
+    /// Slots whose planes are there.
+    used: usize,
     execution: Execution,
     findings: Findings,
     specials: Specials,
@@ -86,6 +90,7 @@ impl<P: Planes> FastHybrid<P> {
     /// Before the first event. `execution` must not have more than [`SLOTS`] chains.
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
         let state = State {
+            used: 0,
             execution,
             findings: Findings::default(),
             specials: Specials::default(),
@@ -97,6 +102,7 @@ impl<P: Planes> FastHybrid<P> {
             observed_only,
             accesses: Accesses::default(),
             locks: LockSets::default(),
+            found: AtomicUsize::new(0),
             state: Mutex::new(state),
         }
     }
@@ -125,7 +131,7 @@ impl<P: Planes> FastHybrid<P> {
 
     /// How many were found.
     pub fn found(&self) -> usize {
-        self.lock().findings.all().len()
+        self.found.load(Ordering::Relaxed)
     }
 
     /// How many granules need more than their cells.
@@ -180,7 +186,9 @@ impl<P: Planes> FastHybrid<P> {
         use EventKind::*;
         let mut state = self.lock();
         let state = &mut *state;
-        self.refresh(state, event.thread);
+        if !matches!(event.kind, ThreadStart { .. }) {
+            self.refresh(state, event.thread);
+        }
         state.execution.before(event);
         match &event.kind {
             Access { kind, address, size } => {
@@ -200,6 +208,13 @@ impl<P: Planes> FastHybrid<P> {
         self.refresh(state, event.thread);
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);
+        }
+    }
+
+    fn add(&self, findings: &mut Findings, races: Vec<Finding>) {
+        if !races.is_empty() {
+            findings.add(races);
+            self.found.store(findings.all().len(), Ordering::Relaxed);
         }
     }
 
@@ -226,6 +241,10 @@ impl<P: Planes> FastHybrid<P> {
         }
         let stamp = execution.stamp(thread);
         let number = stamp.chain.0 as usize;
+        if number >= state.used {
+            assert!(self.planes.use_slot(number), "no address space for shadow memory");
+            state.used = number + 1;
+        }
         let slot = &mut state.slots[number];
         if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
             slot.tenants.push((stamp.tick, thread));
@@ -372,7 +391,7 @@ impl<P: Planes> FastHybrid<P> {
         let mut state = self.lock();
         let reads = PlainReads::AtomicBesideUpdates;
         let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
-        state.findings.add(races);
+        self.add(&mut state.findings, races);
     }
 
     /// The same where each byte may or may not be a synchronisation variable.
@@ -495,7 +514,7 @@ impl<P: Planes> FastHybrid<P> {
             let special = state.specials.entry(granule);
             special.keep(new, |old| self.stands_for(&new, old, settled));
         }
-        state.findings.add(races);
+        self.add(&mut state.findings, races);
     }
 
     /// A granule becomes a means of synchronisation: what its cells hold is kept beside them, and
@@ -548,7 +567,7 @@ impl<P: Planes> FastHybrid<P> {
             self.kept_suspects(state, now, part, &mut suspects);
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
         }
-        state.findings.add(races);
+        self.add(&mut state.findings, races);
         self.clear(state, address, size);
         for part in lines(address, remembered) {
             for (granule, bytes) in granules(part.0, part.1) {

@@ -29,6 +29,8 @@ pub const SPECIAL: u32 = 1 << 31;
 
 /// Shadow memory. Granules and lines are numbered by address.
 pub trait Planes {
+    /// A slot comes into use. False when there is no room for its planes.
+    fn use_slot(&self, slot: usize) -> bool;
     /// The cell of a granule.
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
     /// Sets it.

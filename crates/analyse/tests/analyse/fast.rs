@@ -46,6 +46,9 @@ impl SmallPlanes {
 }
 
 impl Planes for SmallPlanes {
+    fn use_slot(&self, _: usize) -> bool {
+        true
+    }
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
         Cell(self.at(slot, side, granule).0.load(SeqCst))
     }

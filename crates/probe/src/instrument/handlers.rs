@@ -66,7 +66,10 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     }
     let address = Address(thread.slots.get(slot::ADDRESS));
     let number = thread.slots.get(slot::NUMBER) as u32;
-    if probe.analysis.is_some() && thread.recent.is_repeated(number, address) {
+    if let Some(analysis) = &probe.analysis
+        && !analysis.is_fast()
+        && thread.recent.is_repeated(number, address)
+    {
         return;
     }
     thread.emit(probe, spot, EventKind::Access { kind, address, size });

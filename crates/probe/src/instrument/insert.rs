@@ -1,10 +1,11 @@
 //! Carrying a plan out, instruction by instruction.
 
 use super::handlers::{self, Number};
-use super::plan::{Plan, Step};
+use super::plan::{Plan, PlannedAccess, Step};
 use super::{Instrumentation, handlers::clean_lanes, handlers::clean_rebuild};
 use crate::probe::Probe;
 use crate::trampoline::slot;
+use raddle_analyse::fast::Side;
 use raddle_dynamorio::block::{AddressForm, Point, Register, SegmentRegister};
 
 impl Instrumentation {
@@ -85,9 +86,14 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
 }
 
 fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
-    for (site, form) in &step.accesses {
-        load_address(point, form);
-        call(probe, point, *site, Number::Access);
+    for access in &step.accesses {
+        match access.check {
+            Some(side) => insert_check(probe, point, access, side),
+            None => {
+                load_address(point, &access.form);
+                call(probe, point, access.site, Number::Access);
+            }
+        }
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);
@@ -109,6 +115,61 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
     }
 }
 
+/// The fast detector's first look: if the cells of the thread's own plane say that it has been here in
+/// this segment, there is nothing to do. `docs/architecture.md`, "Shadow memory", shows the code.
+fn insert_check(probe: &Probe, point: &mut Point<'_>, access: &PlannedAccess, side: Side) {
+    let key = match side {
+        Side::Write => slot::WRITE_KEY,
+        Side::Read => slot::READ_KEY,
+    };
+    let form = &access.form;
+    // The handler unwinds from the frame pointer it finds.
+    let mut avoid = vec![Register::RBP];
+    avoid.extend(form.base);
+    avoid.extend(form.index);
+    point.reserve_flags();
+    let at = point.reserve(&avoid);
+    let wide = (access.size > 8).then(|| point.reserve(&avoid));
+    let done = point.new_label();
+    let news = point.new_label();
+    point.load_address(&at, form);
+    // A segment's base takes a register to add, which code that is jumped over must not take.
+    let has_segment = form.segment.is_some();
+    if has_segment {
+        point.store_slot(slot::ADDRESS, &at);
+    }
+    if access.guarded {
+        point.skip_if_nonzero(slot::OPAQUE, &done);
+    }
+    if access.size < 4 {
+        point.and_number(&at, -4);
+    }
+    point.xor_slot(&at, key);
+    match &wide {
+        None => point.skip_if_memory_is_slot(&at, access.size == 8, slot::SEGMENT, &done),
+        Some(segment) => {
+            point.load_slot(segment, slot::SEGMENT);
+            for offset in (0..access.size as i32).step_by(8) {
+                point.skip_unless_memory_is(&at, offset, segment, &news);
+            }
+            point.skip(&done);
+        }
+    }
+    point.place(news);
+    if !has_segment {
+        point.load_address_again(&at, form);
+        point.store_slot(slot::ADDRESS, &at);
+    }
+    point.store_slot_number(slot::NUMBER, access.site);
+    point.call(probe.trampoline.entry(Number::Access as usize));
+    point.place(done);
+    if let Some(segment) = wide {
+        point.release(segment);
+    }
+    point.release(at);
+    point.release_flags();
+}
+
 /// The application's `fs` base, as an address.
 const FS_BASE: AddressForm = AddressForm {
     segment: Some(SegmentRegister::Fs),
@@ -120,7 +181,7 @@ const FS_BASE: AddressForm = AddressForm {
 };
 
 fn load_address(point: &mut Point<'_>, form: &AddressForm) {
-    let mut avoid = vec![];
+    let mut avoid = vec![Register::RBP];
     avoid.extend(form.base);
     avoid.extend(form.index);
     let address = point.reserve(&avoid);

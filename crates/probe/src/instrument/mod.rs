@@ -58,6 +58,8 @@ pub struct Instrumentation {
     watches_memory: bool,
     counts: bool,
     implicit_accesses: bool,
+    /// Accesses are checked in shadow memory first.
+    shadows: bool,
     /// Calls, returns and hooked functions are watched.
     watches_calls: bool,
     only_places: Vec<PlaceFilter>,
@@ -69,12 +71,13 @@ pub struct Instrumentation {
 
 impl Instrumentation {
     /// For what was asked.
-    pub fn new(options: &ProbeOptions) -> Instrumentation {
+    pub fn new(options: &ProbeOptions, shadows: bool) -> Instrumentation {
         let watches_memory = options.memory == MemoryMode::On;
         Instrumentation {
             watches_memory,
             counts: options.count,
             implicit_accesses: options.implicit_accesses,
+            shadows,
             watches_calls: watches_memory || options.sync || options.functions,
             only_places: options.only_places.clone(),
             sites: boxcar::Vec::new(),

@@ -4,6 +4,7 @@ use super::counting::CountedBlock;
 use super::{Instrumentation, Site, StringOperand};
 use crate::monitor::modules::LoadedModule;
 use crate::probe::Probe;
+use raddle_analyse::fast::Side;
 use raddle_decode::{AddressExpr, Decoded, Extent, Operand, Segment, decode};
 use raddle_dynamorio::block::{AddressForm, AppInstruction, Block, Register, SegmentRegister};
 use raddle_dynamorio::process;
@@ -34,13 +35,25 @@ pub struct Step {
     /// Sites of the hooked functions that begin here.
     pub entries: Vec<Entry>,
     /// Accesses with computable addresses.
-    pub accesses: Vec<(u32, AddressForm)>,
+    pub accesses: Vec<PlannedAccess>,
     /// A string instruction.
     pub strings: Option<Strings>,
     /// The site of an instruction that touches lanes.
     pub lanes: Option<u32>,
     /// The site and memory operand of an inlined lock operation.
     pub inlined: Option<(u32, AddressForm)>,
+}
+
+/// An access with a computable address.
+#[derive(Debug)]
+pub struct PlannedAccess {
+    pub site: u32,
+    pub form: AddressForm,
+    pub size: u32,
+    /// In a module whose accesses do not count inside opaque functions.
+    pub guarded: bool,
+    /// Checked by inserted code, in these planes.
+    pub check: Option<Side>,
 }
 
 /// The entry of a hooked function.
@@ -166,8 +179,13 @@ impl Instrumentation {
                         let guarded = around.facts.is_some_and(|f| f.guarded());
                         let size = operand.size;
                         let site = Site::Access { pc, place, kind, size, guarded };
-                        let form = address_form(&operand.address);
-                        step.accesses.push((self.add_site(site), form));
+                        step.accesses.push(PlannedAccess {
+                            site: self.add_site(site),
+                            form: address_form(&operand.address),
+                            size,
+                            guarded,
+                            check: self.check(kind, size),
+                        });
                     }
                 }
                 Extent::Repeat | Extent::Scan => {
@@ -189,6 +207,18 @@ impl Instrumentation {
             let site = self.add_site(Site::Strings { pc, place, operands: strings, scans });
             step.strings = Some(Strings { site, scans });
         }
+    }
+}
+
+impl Instrumentation {
+    /// The planes in which inserted code can look first.
+    fn check(&self, kind: AccessKind, size: u32) -> Option<Side> {
+        let side = match kind {
+            AccessKind::Read => Side::Read,
+            AccessKind::Write => Side::Write,
+            _ => return None,
+        };
+        (self.shadows && matches!(size, 1 | 2 | 4 | 8 | 16 | 32 | 64)).then_some(side)
     }
 }
 

@@ -59,6 +59,9 @@ pub fn start(probe: &Probe, os_id: u32) {
         thread.emit(probe, NOWHERE, event);
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
+    if let Some(analysis) = &probe.analysis {
+        analysis.begin_thread(thread);
+    }
     if birth.is_some_and(|b| b.hooked) {
         thread.set_inside(Inside::Margin);
     }
@@ -121,6 +124,9 @@ pub fn exit(probe: &Probe, os_id: u32) {
         hooks::abandon_all(probe, &mut thread, NOWHERE);
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadExit);
+    if let Some(analysis) = &probe.analysis {
+        analysis.end_thread(&thread);
+    }
     thread.flush_counts(probe);
     thread.close();
 }
@@ -136,6 +142,9 @@ pub fn forked(probe: &Probe, os_id: u32) {
         counters.clear();
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator: None, os_id });
+    if let Some(analysis) = probe.analysis.as_ref().filter(|_| probe.options.follow) {
+        analysis.begin_thread(thread);
+    }
 }
 
 /// The last words of the process.

@@ -1,0 +1,152 @@
+//! From an instruction that touches memory to the fast detector.
+//!
+//! The dear part of remembering an access is its call stack. A thread that executes an instruction with
+//! the same stack pointer as before has, as a rule, the same stack; and this can be checked: if every
+//! return address is still what it was where it was, the stack is the same. So a stack is unwound
+//! once, and from then on compared, a load a frame.
+
+use super::{Analysis, Engine};
+use crate::memory::shadow::Shadow;
+use crate::memory::target;
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::ThreadState;
+use raddle_analyse::fast::access::{AccessId, LockSetId};
+use raddle_analyse::fast::{Description, FastHybrid, Outcome, Side};
+use raddle_analyse::touch::Kind;
+use raddle_model::{AccessKind, EventKind, StackId};
+
+/// Rows of the cache: more than the instructions of a busy loop nest.
+const ROWS: usize = 1 << 12;
+
+/// A thread's descriptions of recent accesses.
+#[derive(Debug, Default)]
+pub struct AccessCache {
+    rows: Vec<Row>,
+    count: u64,
+}
+
+/// An access described before.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    pc: u64,
+    sp: u64,
+    kind: Option<AccessKind>,
+    length: u64,
+    locks: LockSetId,
+    access: AccessId,
+    stack: StackId,
+    /// Where the return addresses were, and what they were.
+    frames: Box<[(u64, u64)]>,
+}
+
+impl Row {
+    /// Is the stack at `sp` the one this row describes?
+    fn is_current(&self, pc: u64, sp: u64, stack: &std::ops::Range<u64>) -> bool {
+        self.pc == pc
+            && self.sp == sp
+            && self.frames.iter().all(|(at, value)| target::stack_word(*at, stack) == Some(*value))
+    }
+}
+
+impl AccessCache {
+    /// How many accesses were described.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// What an instruction does.
+#[derive(Debug, Clone, Copy)]
+pub struct Touching {
+    pub kind: AccessKind,
+    pub address: u64,
+    pub length: u64,
+}
+
+impl Touching {
+    /// What an event does to memory, if it is a plain access.
+    pub fn of(kind: &EventKind) -> Option<Touching> {
+        let (kind, address, length) = match *kind {
+            EventKind::Access { kind, address, size } => (kind, address.0, u64::from(size)),
+            EventKind::Range { kind, address, length } => (kind, address.0, length),
+            _ => return None,
+        };
+        (!kind.is_atomic()).then_some(Touching { kind, address, length })
+    }
+}
+
+impl Analysis {
+    /// A plain access, checked in shadow memory. Anything else is left to [`ThreadState::emit`].
+    /// Returns false if it is.
+    pub fn access(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        touching: Touching,
+    ) -> bool {
+        let Engine::Fast(fast) = &self.work().engine else { return false };
+        let side = match touching.kind {
+            AccessKind::Read => Side::Read,
+            AccessKind::Write => Side::Write,
+            _ => return false,
+        };
+        let (start, end) = (touching.address, touching.address.saturating_add(touching.length));
+        if !fast.planes().covers(start) || !fast.planes().covers(end.saturating_sub(1)) {
+            return true;
+        }
+        let Some(standing) = thread.standing.take() else { return true };
+        let outcome = fast.access(thread.id, &standing, side, (start, end), || {
+            describe(fast, probe, thread, spot, touching, standing.locks())
+        });
+        thread.standing = Some(standing);
+        self.report(thread);
+        outcome == Outcome::Done
+    }
+}
+
+fn describe(
+    fast: &FastHybrid<Shadow>,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    spot: Spot,
+    touching: Touching,
+    locks: LockSetId,
+) -> AccessId {
+    thread.accesses.count += 1;
+    thread.find_stack(spot.sp);
+    let stack_range = spot.sp..thread.stack_region.1;
+    let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let number = (hash >> 40) as usize % ROWS;
+    let cache = &mut thread.accesses;
+    if cache.rows.is_empty() {
+        cache.rows.resize(ROWS, Row::default());
+    }
+    let row = &cache.rows[number];
+    let current = row.is_current(spot.pc, spot.sp, &stack_range);
+    let alike = row.kind == Some(touching.kind) && row.length == touching.length;
+    if current && alike && row.locks == locks {
+        return row.access;
+    }
+    let (stack, frames) = if current {
+        (row.stack, None)
+    } else {
+        let (stack, frames) = probe.stacks.capture_frames(probe, thread, spot);
+        (stack, Some(frames))
+    };
+    let access = fast.describe(Description {
+        kind: Kind::Access(touching.kind),
+        size: touching.length,
+        place: spot.place,
+        stack,
+        locks,
+    });
+    let row = &mut thread.accesses.rows[number];
+    (row.kind, row.length) = (Some(touching.kind), touching.length);
+    (row.locks, row.access) = (locks, access);
+    if let Some(frames) = frames {
+        (row.pc, row.sp, row.stack, row.frames) = (spot.pc, spot.sp, stack, frames);
+    }
+    access
+}

@@ -1,0 +1,259 @@
+//! Feeding a detector.
+//!
+//! `hybrid` and `hb` run as the fast detector: plain accesses go to shadow memory without a lock, and
+//! inserted code leaves out those of which nothing new can be learned; all other events take a lock.
+//! Helgrind+ runs as the plain one, behind a lock for everything: exact, and slow on programs
+//! that touch much shared memory. There an access that repeats one of the same segment (same
+//! instruction, same address, no synchronisation of this thread in between) is left out before
+//! the lock: whatever races with the second races with the first.
+
+mod accesses;
+mod recent;
+
+pub use accesses::{AccessCache, Touching};
+pub use recent::Recent;
+
+use crate::memory::shadow::Shadow;
+use crate::thread::ThreadState;
+use crate::trampoline::slot;
+use raddle_analyse::execution::Execution;
+use raddle_analyse::fast::{FastHybrid, Side};
+use raddle_analyse::order::Orders;
+use raddle_analyse::{Analyser, Detector, DetectorKind, MsmLength, Options};
+use raddle_model::finding::Finding;
+use raddle_model::{Address, Event, EventKind, Family};
+use raddle_wire::log::{HeapBlock, Record};
+use raddle_wire::options::DetectorChoice;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// A detector at work.
+#[derive(Debug)]
+pub struct Analysis {
+    choice: DetectorChoice,
+    /// One for this process; a forked child adds its own and leaves its parent's alone, whose locks
+    /// some thread may have held that does not exist in the child.
+    works: boxcar::Vec<Work>,
+    current: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Work {
+    engine: Engine,
+    /// Findings the command has been told of.
+    reported: AtomicUsize,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Fast(FastHybrid<Shadow>),
+    Plain(Mutex<Plain>),
+}
+
+#[derive(Debug)]
+struct Plain {
+    detector: Detector,
+    next_order: u64,
+}
+
+/// What reports need beside the findings.
+#[derive(Debug, Default)]
+struct Tally {
+    heap: BTreeMap<u64, HeapBlock>,
+    accesses: u64,
+    synchronisations: u64,
+    locks: FxHashSet<Address>,
+}
+
+impl Tally {
+    fn block_of(&self, address: Address) -> Option<HeapBlock> {
+        let (_, block) = self.heap.range(..=address.0).next_back()?;
+        (address.0 - block.start.0 < block.size).then_some(*block)
+    }
+
+    fn record(&self, number: usize, finding: Finding) -> Record {
+        let block = self.block_of(finding.address);
+        Record::Finding { number: number as u32, finding, block }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Access { .. } | EventKind::Range { .. } => self.accesses += 1,
+            EventKind::Allocate { address, size } => {
+                let block = HeapBlock {
+                    start: address,
+                    size,
+                    thread: event.thread,
+                    place: event.place,
+                    stack: event.stack,
+                };
+                self.heap.insert(address.0, block);
+            }
+            EventKind::LockAcquired { lock, .. } => {
+                self.synchronisations += 1;
+                self.locks.insert(lock);
+            }
+            _ if event.kind.family() == Family::Sync => self.synchronisations += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Engine {
+    fn new(choice: DetectorChoice, shadow: Option<Shadow>) -> Engine {
+        let kind = match choice {
+            DetectorChoice::Hybrid => DetectorKind::Hybrid,
+            DetectorChoice::HappensBefore => DetectorKind::HappensBefore,
+            DetectorChoice::HelgrindShort => DetectorKind::HelgrindPlus(MsmLength::Short),
+            DetectorChoice::HelgrindLong => DetectorKind::HelgrindPlus(MsmLength::Long),
+        };
+        let options = Options::default();
+        let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
+        else {
+            let detector = kind.detector(options);
+            return Engine::Plain(Mutex::new(Plain { detector, next_order: 0 }));
+        };
+        let chains = shadow.slots() as u32;
+        let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
+        let execution = Execution::new(orders, options.lock_touched);
+        Engine::Fast(FastHybrid::new(shadow, execution, kind == DetectorKind::HappensBefore))
+    }
+
+    fn findings(&self, first: usize) -> Vec<Finding> {
+        match self {
+            Engine::Fast(fast) => fast.findings(first),
+            Engine::Plain(plain) => {
+                lock(plain).detector.findings().get(first..).unwrap_or_default().to_vec()
+            }
+        }
+    }
+
+    fn found(&self) -> usize {
+        match self {
+            Engine::Fast(fast) => fast.found(),
+            Engine::Plain(plain) => lock(plain).detector.findings().len(),
+        }
+    }
+}
+
+impl Work {
+    fn new(choice: DetectorChoice, shadow: Option<Shadow>) -> Work {
+        Work {
+            engine: Engine::new(choice, shadow),
+            reported: AtomicUsize::new(0),
+            tally: Mutex::default(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Analysis {
+    /// A detector of this kind.
+    pub fn new(choice: DetectorChoice) -> Analysis {
+        let works = boxcar::Vec::new();
+        works.push(Work::new(choice, Shadow::new()));
+        Analysis { choice, works, current: AtomicUsize::new(0) }
+    }
+
+    /// Begins anew, in a forked child.
+    pub fn restart(&self) {
+        let shadow = match &self.work().engine {
+            Engine::Fast(fast) => Some(fast.planes().inherit()),
+            Engine::Plain(_) => None,
+        };
+        let new = self.works.push(Work::new(self.choice, shadow));
+        self.current.store(new, Ordering::Release);
+    }
+
+    /// Are accesses checked in shadow memory?
+    pub fn is_fast(&self) -> bool {
+        matches!(self.work().engine, Engine::Fast(_))
+    }
+
+    /// One more event; new findings are reported at once.
+    pub fn event(&self, thread: &mut ThreadState, event: &mut Event) {
+        let work = self.work();
+        lock(&work.tally).note(event);
+        match &work.engine {
+            Engine::Fast(fast) => {
+                fast.event(event);
+                self.load_standing(thread);
+            }
+            Engine::Plain(plain) => {
+                let mut plain = lock(plain);
+                event.order = plain.next_order;
+                plain.next_order += 1;
+                plain.detector.event(event);
+            }
+        }
+        self.report(thread);
+        if let EventKind::Free { address, .. } = event.kind {
+            lock(&work.tally).heap.remove(&address.0);
+        }
+    }
+
+    /// Reports the final counts.
+    pub fn finish(&self, last: &mut ThreadState) {
+        let work = self.work();
+        let tally = lock(&work.tally);
+        for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
+            last.write(&tally.record(number, finding));
+        }
+        last.write(&Record::Looked {
+            accesses: tally.accesses,
+            synchronisations: tally.synchronisations,
+            locks: tally.locks.len() as u64,
+        });
+    }
+
+    /// A thread begins, or begins anew in a forked child: what inserted code compares with.
+    pub fn begin_thread(&self, thread: &mut ThreadState) {
+        if let Engine::Fast(fast) = &self.work().engine {
+            thread.standing = Some(fast.standing(thread.id));
+            self.load_standing(thread);
+        }
+    }
+
+    /// A thread ended: what it counted.
+    pub fn end_thread(&self, thread: &ThreadState) {
+        lock(&self.work().tally).accesses += thread.accesses.count();
+    }
+
+    /// Reports findings that the command has not been told of.
+    fn report(&self, thread: &mut ThreadState) {
+        let work = self.work();
+        if work.engine.found() == work.reported.load(Ordering::Relaxed) {
+            return;
+        }
+        let tally = lock(&work.tally);
+        let first = work.reported.load(Ordering::Relaxed);
+        let fresh = work.engine.findings(first);
+        work.reported.store(first + fresh.len(), Ordering::Relaxed);
+        let news: Vec<Record> =
+            fresh.into_iter().enumerate().map(|(n, f)| tally.record(first + n, f)).collect();
+        drop(tally);
+        news.iter().for_each(|record| thread.write(record));
+    }
+
+    /// Gives inserted code the thread's current segment and planes.
+    fn load_standing(&self, thread: &mut ThreadState) {
+        let (Some(standing), Engine::Fast(fast)) = (&thread.standing, &self.work().engine) else {
+            return;
+        };
+        let (segment, number) = (standing.current(), standing.slot());
+        thread.slots.set(slot::SEGMENT, segment);
+        thread.slots.set(slot::WRITE_KEY, fast.planes().key(number, Side::Write));
+        thread.slots.set(slot::READ_KEY, fast.planes().key(number, Side::Read));
+    }
+
+    fn work(&self) -> &Work {
+        // The index is that of an element that was pushed before.
+        &self.works[self.current.load(Ordering::Acquire)]
+    }
+}

@@ -1,0 +1,261 @@
+//! Shadow memory: the planes of the fast detector, at addresses that inserted code can compute.
+//!
+//! A plane is the target's address space once more, at `address ^ key`, so that finding a cell is one
+//! instruction. This works because programs use two windows of the address space only: the lowest
+//! addresses (executables that are not relocatable, and their heap) and the highest (everything
+//! else). The key's upper bits carry both windows to where nothing else is; its lower bits move lines
+//! within 64 KiB, so that a location and its cells do not compete for the same lines of the cache.
+//!
+//! ```text
+//! window bits   0...0   the target's low window         1...1   the target's high window
+//!               r       its cells in region r           ~r      its cells in region r
+//! ```
+//!
+//! With a fixed layout the windows are 512 GiB wide; where the kernel places things at random they
+//! must be 2 TiB, and there is room for fewer planes. Memory outside the windows is not watched.
+//! Everything is reserved, and backed by the kernel when touched.
+
+use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::{AccessId, Planes, SLOTS, Side};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+const ADDRESS_BITS: u32 = 47;
+/// Regions of a slot: cells and accesses of its writes and reads.
+const REGIONS: usize = 4;
+/// Keys move lines within this, and nothing else.
+const CHUNK: u64 = 64 * 1024;
+
+/// Where planes are.
+#[derive(Debug)]
+pub struct Shadow {
+    /// Addresses above this bit tell the windows.
+    window_bits: u32,
+    slots: usize,
+    /// Where the lines' sharers are, two words a line.
+    sharers: u64,
+    /// Slots whose planes are reserved.
+    reserved: AtomicUsize,
+}
+
+impl Shadow {
+    /// Finds room. `None` where the kernel does not give it (a limit on address space).
+    pub fn new() -> Option<Shadow> {
+        let narrow = Shadow {
+            window_bits: 39,
+            slots: SLOTS,
+            sharers: 0x3000_0000_0000,
+            reserved: AtomicUsize::new(0),
+        };
+        let wide = Shadow {
+            window_bits: 41,
+            slots: 6,
+            sharers: 0x3200_0000_0000,
+            reserved: AtomicUsize::new(0),
+        };
+        /// The kernel places mappings one below the other: so much room is left for more.
+        const ROOM: u64 = 128 << 30;
+        let ours = Shadow::new as fn() -> Option<Shadow> as usize as u64;
+        let shadow = if narrow.covers(ours.saturating_sub(ROOM)) { narrow } else { wide };
+        for start in shadow.windows() {
+            let length = (1 << shadow.window_bits) / LINE * 8;
+            reserve(shadow.sharers + start / LINE * 8, length)?;
+        }
+        Some(shadow)
+    }
+
+    /// The same reservations, all forgotten, for a forked child.
+    pub fn inherit(&self) -> Shadow {
+        self.clear_all();
+        Shadow {
+            window_bits: self.window_bits,
+            slots: self.slots,
+            sharers: self.sharers,
+            reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
+        }
+    }
+
+    /// How many slots have room.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Is this address watched?
+    pub fn covers(&self, address: u64) -> bool {
+        let window = address >> self.window_bits;
+        window == 0 || window == (1 << (ADDRESS_BITS - self.window_bits)) - 1
+    }
+
+    /// What inserted code combines an address with to find the cell of a slot.
+    pub fn key(&self, slot: usize, side: Side) -> u64 {
+        self.region_key(slot * REGIONS + side as usize)
+    }
+
+    /// Forgets everything.
+    fn clear_all(&self) {
+        for slot in 0..self.reserved.load(Ordering::Acquire) {
+            self.clear_slot(slot);
+        }
+        for start in self.windows() {
+            discard(self.sharers + start / LINE * 8, (1 << self.window_bits) / LINE * 8);
+        }
+    }
+
+    fn reserve_slot(&self, slot: usize) -> Option<()> {
+        if slot >= self.slots {
+            return None;
+        }
+        for region in slot * REGIONS..(slot + 1) * REGIONS {
+            for start in self.windows() {
+                reserve((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits)?;
+            }
+        }
+        self.reserved.fetch_max(slot + 1, Ordering::Release);
+        Some(())
+    }
+
+    /// First addresses of the two windows.
+    fn windows(&self) -> [u64; 2] {
+        [0, (1 << ADDRESS_BITS) - (1 << self.window_bits)]
+    }
+
+    fn region_key(&self, region: usize) -> u64 {
+        let region = region as u64 + 1;
+        // Multiples of an odd number of lines, so that no two planes agree in the line bits.
+        region << self.window_bits ^ (region * 0x1540) & (CHUNK - 1) & !(LINE - 1)
+    }
+
+    fn word(&self, region: usize, granule: u64) -> &AtomicU32 {
+        let address = granule * GRANULE;
+        debug_assert!(self.covers(address));
+        // SAFETY: `covers` has been asked for every address that comes here, so this lies in the
+        // region's reserved and zeroed pages, which are never unmapped, and is aligned.
+        unsafe { AtomicU32::from_ptr((address ^ self.region_key(region)) as *mut u32) }
+    }
+
+    fn sharers_of(&self, side: Side, line: u64) -> &AtomicU32 {
+        let at = self.sharers + line * 8 + side as u64 * 4;
+        // SAFETY: as in `word`.
+        unsafe { AtomicU32::from_ptr(at as *mut u32) }
+    }
+}
+
+impl Planes for Shadow {
+    fn use_slot(&self, slot: usize) -> bool {
+        let reserved = self.reserved.load(Ordering::Acquire);
+        (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
+    }
+
+    fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
+        Cell(self.word(slot * REGIONS + side as usize, granule).load(Ordering::Acquire))
+    }
+
+    fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
+        self.word(slot * REGIONS + side as usize, granule).store(cell.0, Ordering::Release);
+    }
+
+    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId {
+        let region = slot * REGIONS + 2 + side as usize;
+        AccessId(self.word(region, granule).load(Ordering::Acquire))
+    }
+
+    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
+        let region = slot * REGIONS + 2 + side as usize;
+        self.word(region, granule).store(access.0, Ordering::Release);
+    }
+
+    fn sharers(&self, side: Side, line: u64) -> u32 {
+        self.sharers_of(side, line).load(Ordering::Acquire)
+    }
+
+    fn add_sharers(&self, side: Side, line: u64, slots: u32) {
+        self.sharers_of(side, line).fetch_or(slots, Ordering::SeqCst);
+    }
+
+    fn clear_sharers(&self, line: u64) {
+        self.sharers_of(Side::Write, line).store(0, Ordering::Release);
+        self.sharers_of(Side::Read, line).store(0, Ordering::Release);
+    }
+
+    fn fence(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    fn clear(&self, start: u64, end: u64) {
+        if !self.covers(start) || !self.covers(end - 1) {
+            return;
+        }
+        let (first, last) = (start.next_multiple_of(CHUNK), end / CHUNK * CHUNK);
+        if first >= last {
+            return self.clear_lines(start, end);
+        }
+        self.clear_lines(start, first);
+        self.clear_lines(last, end);
+        for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
+            discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
+        }
+        discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
+    }
+
+    fn clear_slot(&self, slot: usize) {
+        for region in slot * REGIONS..(slot + 1) * REGIONS {
+            for start in self.windows() {
+                discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
+            }
+        }
+    }
+}
+
+impl Shadow {
+    /// Clears whole lines: of those who shared them, the cells; then who shared them.
+    fn clear_lines(&self, start: u64, end: u64) {
+        for line in start / LINE..end / LINE {
+            for side in [Side::Write, Side::Read] {
+                let mut left = self.sharers(side, line) & ((1 << self.slots) - 1);
+                while left != 0 {
+                    let slot = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    for granule in line * LINE / GRANULE..(line + 1) * LINE / GRANULE {
+                        self.set_cell(slot, side, granule, Cell::EMPTY);
+                    }
+                }
+            }
+            if self.sharers(Side::Write, line) | self.sharers(Side::Read, line) != 0 {
+                self.clear_sharers(line);
+            }
+        }
+    }
+}
+
+/// Reserves zeroed memory at exactly this place.
+fn reserve(start: u64, length: u64) -> Option<()> {
+    // SAFETY: a fresh anonymous mapping that replaces nothing.
+    let at = unsafe {
+        libc::mmap(
+            start as *mut libc::c_void,
+            length as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE
+                | libc::MAP_ANONYMOUS
+                | libc::MAP_NORESERVE
+                | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        )
+    };
+    if at as u64 != start {
+        return None;
+    }
+    // SAFETY: our own mapping. Advice only: large pages waste memory where cells are sparse, and
+    // nobody wants terabytes in a core file.
+    unsafe {
+        libc::madvise(at, length as usize, libc::MADV_NOHUGEPAGE);
+        libc::madvise(at, length as usize, libc::MADV_DONTDUMP);
+    }
+    Some(())
+}
+
+/// Makes reserved memory zero again and gives its pages back.
+fn discard(start: u64, length: u64) {
+    // SAFETY: our own reservation, in which every value means something, zero that nothing is known.
+    unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_DONTNEED) };
+}
