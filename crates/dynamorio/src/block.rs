@@ -578,6 +578,11 @@ impl Point<'_> {
 pub struct CodeAddress(pub(crate) u64);
 
 impl CodeAddress {
+    /// As a number.
+    pub fn address(self) -> u64 {
+        self.0
+    }
+
     /// Code at an offset from this.
     pub fn offset(self, by: usize) -> CodeAddress {
         CodeAddress(self.0 + by as u64)

@@ -4,6 +4,7 @@
 //!
 //! - [`instrument`]: blocks of the target's code get inline counters and lean calls;
 //! - [`trampoline`]: what a lean call goes through;
+//! - [`middle`]: what it need not go through for most accesses that a detector must see;
 //! - [`monitor`]: hooked functions, system calls, threads and modules become events;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`stacks`]: the call stack of an event;
@@ -16,6 +17,7 @@ mod analysis;
 mod instrument;
 mod libc_free;
 mod memory;
+mod middle;
 mod monitor;
 mod probe;
 mod stacks;

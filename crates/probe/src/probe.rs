@@ -4,6 +4,7 @@ use crate::analysis::Analysis;
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::environment;
 use crate::memory::log::{Log, Writer};
+use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::stacks::Stacks;
 use crate::thread::{self, Registry};
@@ -24,6 +25,7 @@ pub struct Probe {
     pub options: ProbeOptions,
     pub slots: Slots,
     pub trampoline: Trampoline,
+    pub middle: MiddlePath,
     pub threads: Registry,
     pub modules: modules::Modules,
     pub monitor: Monitor,
@@ -68,6 +70,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
     let probe = Probe {
         slots,
         trampoline: trampoline::install(slots)?,
+        middle: MiddlePath::install(slots)?,
         threads: Registry::default(),
         modules: modules::Modules::default(),
         monitor: Monitor::new(&options),

@@ -7,6 +7,7 @@
 use crate::analysis::{AccessCache, Recent, Touching};
 use crate::memory::Reservation;
 use crate::memory::log::{Log, Writer};
+use crate::middle::Middle;
 use crate::monitor::hooks::Pending;
 use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
@@ -48,8 +49,12 @@ pub struct ThreadState {
     pub recent: Recent,
     /// Where the thread stands in the fast detector's order.
     pub standing: Option<Arc<Standing>>,
+    /// The same for the middle path.
+    pub middle: Option<Box<Middle>>,
     /// Its recent accesses, described.
     pub accesses: AccessCache,
+    /// The site of the instruction whose access is being reported.
+    pub site: Option<u32>,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
@@ -105,7 +110,9 @@ impl ThreadState {
             stacks: ThreadStacks::default(),
             recent: Recent::default(),
             standing: None,
+            middle: None,
             accesses: AccessCache::default(),
+            site: None,
             stack_region: (0, 0),
             system_call: [0; 3],
             log,

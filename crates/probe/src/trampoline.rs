@@ -48,8 +48,12 @@ pub mod slot {
     /// Where the cells of the thread's writes are, and those of its reads.
     pub const WRITE_KEY: Slot = Slot(14);
     pub const READ_KEY: Slot = Slot(15);
+    /// Address of the thread's [`crate::middle::Middle`].
+    pub const MIDDLE: Slot = Slot(16);
+    /// Where the middle path goes when it is not sure: the entry for accesses.
+    pub const ACCESS_ENTRY: Slot = Slot(17);
     /// How many.
-    pub const COUNT: u32 = 16;
+    pub const COUNT: u32 = 18;
 }
 
 /// The application's registers as a handler sees them.
@@ -245,7 +249,14 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
     if !can_set_fs() {
         return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
     }
-    let template = template();
+    // One store per entry, and eleven accesses in the common part.
+    let code = place(template(), slots, ENTRIES + 11)?;
+    Ok(Trampoline { code })
+}
+
+/// Copies a template to where the code cache can call it, with its slots set right. `patches` is how
+/// many there must be: anything else means that the assembler chose another encoding.
+pub fn place(template: &[u8], slots: Slots, patches: usize) -> Result<CodeAddress, &'static str> {
     let mut code = template.to_vec();
     let mut patched = 0;
     for at in 0..template.len().saturating_sub(3) {
@@ -256,13 +267,10 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
             patched += 1;
         }
     }
-    // One store per entry, and eleven accesses in the common part: anything else means that the
-    // assembler chose another encoding.
-    if patched != ENTRIES + 11 {
-        return Err("the trampoline's template was not assembled as expected");
+    if patched != patches {
+        return Err("hand-written code was not assembled as expected");
     }
-    let code = process::install_code(&code).ok_or("no memory for the trampoline")?;
-    Ok(Trampoline { code })
+    process::install_code(&code).ok_or("no memory for hand-written code")
 }
 
 fn template() -> &'static [u8] {

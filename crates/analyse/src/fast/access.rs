@@ -161,6 +161,12 @@ impl LockSets {
         self.sets.get(id.0 as usize).map(|known| &*known.set)
     }
 
+    /// Which lock sets this one excludes for being alike: a number they share.
+    pub fn alike(&self, id: LockSetId) -> Option<u32> {
+        let known = self.sets.get(id.0 as usize)?;
+        known.exclusive.then_some(known.alike)
+    }
+
     /// Can two threads with these lock sets never be there at once?
     pub fn excludes(&self, a: LockSetId, b: LockSetId) -> bool {
         let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {

@@ -114,7 +114,14 @@ impl<P: Planes> FastHybrid<P> {
 
     /// The number that stands for a description.
     pub fn describe(&self, description: Description) -> AccessId {
-        self.accesses.intern(Record::One(description))
+        let access = self.accesses.intern(Record::One(description));
+        self.planes.note(access, self.locks.alike(description.locks));
+        access
+    }
+
+    /// Which lock sets this one excludes for being alike.
+    pub fn alike(&self, locks: LockSetId) -> Option<u32> {
+        self.locks.alike(locks)
     }
 
     /// A thread's standing; the same from its first event to its last.
@@ -168,15 +175,34 @@ impl<P: Planes> FastHybrid<P> {
             }
             let Some(access) = described.filter(|_| news) else { continue };
             let now = Now { standing, thread, access };
-            let mut suspects = Vec::new();
-            let writers =
-                look(&self.planes, standing, side, part, |s| self.suspect(now, s, &mut suspects));
-            if writers & SPECIAL != 0 && self.look_at_special(now, side, part, &mut suspects) {
+            if self.look(now, side, part) == Outcome::Synchronises {
                 return Outcome::Synchronises;
             }
-            if !suspects.is_empty() {
-                self.judge(now, &suspects);
-            }
+        }
+        Outcome::Done
+    }
+
+    /// The second half of [`FastHybrid::access`], for one that has been stamped and lies in one line.
+    pub fn stamped(
+        &self,
+        thread: ThreadId,
+        standing: &Standing,
+        side: Side,
+        part: (u64, u64),
+        access: AccessId,
+    ) -> Outcome {
+        self.look(Now { standing, thread, access }, side, part)
+    }
+
+    fn look(&self, now: Now<'_>, side: Side, part: (u64, u64)) -> Outcome {
+        let mut suspects = Vec::new();
+        let writers =
+            look(&self.planes, now.standing, side, part, |s| self.suspect(now, s, &mut suspects));
+        if writers & SPECIAL != 0 && self.look_at_special(now, side, part, &mut suspects) {
+            return Outcome::Synchronises;
+        }
+        if !suspects.is_empty() {
+            self.judge(now, &suspects);
         }
         Outcome::Done
     }
@@ -292,6 +318,9 @@ impl<P: Planes> FastHybrid<P> {
         let was = self.planes.access(slot, side, granule);
         if old.tick() == standing.tick() {
             let merged = self.accesses.merge(was, old.bytes(), access, bytes);
+            if merged != access {
+                self.planes.note(merged, None);
+            }
             return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
         }
         let lost = if self.locks.within(standing.locks(), self.accesses.locks(was)) {

@@ -31,6 +31,9 @@ pub const SPECIAL: u32 = 1 << 31;
 pub trait Planes {
     /// A slot comes into use. False when there is no room for its planes.
     fn use_slot(&self, slot: usize) -> bool;
+    /// An access is going to be remembered under this number: which lock sets its own excludes for
+    /// being alike, if any.
+    fn note(&self, access: AccessId, alike: Option<u32>);
     /// The cell of a granule.
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
     /// Sets it.

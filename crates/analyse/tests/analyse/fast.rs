@@ -49,6 +49,7 @@ impl Planes for SmallPlanes {
     fn use_slot(&self, _: usize) -> bool {
         true
     }
+    fn note(&self, _: AccessId, _: Option<u32>) {}
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
         Cell(self.at(slot, side, granule).0.load(SeqCst))
     }

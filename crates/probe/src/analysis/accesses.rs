@@ -97,6 +97,12 @@ impl Analysis {
             return true;
         }
         let Some(standing) = thread.standing.take() else { return true };
+        if let Some(access) = thread.middle.as_mut().and_then(|middle| middle.take_stamped()) {
+            let outcome = fast.stamped(thread.id, &standing, side, (start, end), access);
+            thread.standing = Some(standing);
+            self.report(thread);
+            return outcome == Outcome::Done;
+        }
         let outcome = fast.access(thread.id, &standing, side, (start, end), || {
             describe(fast, probe, thread, spot, touching, standing.locks())
         });
@@ -147,6 +153,10 @@ fn describe(
     (row.locks, row.access) = (locks, access);
     if let Some(frames) = frames {
         (row.pc, row.sp, row.stack, row.frames) = (spot.pc, spot.sp, stack, frames);
+    }
+    if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
+        let row = &thread.accesses.rows[number];
+        middle.remember(site, spot.sp, locks.0, access, &row.frames);
     }
     access
 }

@@ -13,7 +13,10 @@ mod recent;
 pub use accesses::{AccessCache, Touching};
 pub use recent::Recent;
 
+use crate::instrument::handlers::Number;
 use crate::memory::shadow::Shadow;
+use crate::middle::Middle;
+use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
@@ -213,16 +216,25 @@ impl Analysis {
     }
 
     /// A thread begins, or begins anew in a forked child: what inserted code compares with.
-    pub fn begin_thread(&self, thread: &mut ThreadState) {
+    pub fn begin_thread(&self, probe: &Probe, thread: &mut ThreadState) {
         if let Engine::Fast(fast) = &self.work().engine {
             thread.standing = Some(fast.standing(thread.id));
+            let Some(middle) = Middle::new(fast.planes()) else {
+                fail("no memory for a thread's shadow");
+            };
+            let middle = thread.middle.insert(middle);
+            let address = &raw mut **middle as u64;
+            thread.slots.set(slot::MIDDLE, address);
+            let entry = probe.trampoline.entry(Number::Access as usize);
+            thread.slots.set(slot::ACCESS_ENTRY, entry.address());
             self.load_standing(thread);
         }
     }
 
     /// A thread ended: what it counted.
     pub fn end_thread(&self, thread: &ThreadState) {
-        lock(&self.work().tally).accesses += thread.accesses.count();
+        let stamped = thread.middle.as_ref().map_or(0, |middle| middle.count);
+        lock(&self.work().tally).accesses += thread.accesses.count() + stamped;
     }
 
     /// Reports findings that the command has not been told of.
@@ -243,13 +255,14 @@ impl Analysis {
 
     /// Gives inserted code the thread's current segment and planes.
     fn load_standing(&self, thread: &mut ThreadState) {
-        let (Some(standing), Engine::Fast(fast)) = (&thread.standing, &self.work().engine) else {
-            return;
-        };
-        let (segment, number) = (standing.current(), standing.slot());
+        let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
+        let Engine::Fast(fast) = &self.work().engine else { return };
+        middle.load(standing, fast.alike(standing.locks()));
+        let (segment, write, read) =
+            (standing.current(), middle.key(Side::Write), middle.key(Side::Read));
         thread.slots.set(slot::SEGMENT, segment);
-        thread.slots.set(slot::WRITE_KEY, fast.planes().key(number, Side::Write));
-        thread.slots.set(slot::READ_KEY, fast.planes().key(number, Side::Read));
+        thread.slots.set(slot::WRITE_KEY, write);
+        thread.slots.set(slot::READ_KEY, read);
     }
 
     fn work(&self) -> &Work {

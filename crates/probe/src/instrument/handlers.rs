@@ -72,7 +72,9 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     {
         return;
     }
+    thread.site = Some(number);
     thread.emit(probe, spot, EventKind::Access { kind, address, size });
+    thread.site = None;
 }
 
 extern "C" fn on_strings_before(frame: &mut Frame, thread: &mut ThreadState) {

@@ -161,7 +161,8 @@ fn insert_check(probe: &Probe, point: &mut Point<'_>, access: &PlannedAccess, si
         point.store_slot(slot::ADDRESS, &at);
     }
     point.store_slot_number(slot::NUMBER, access.site);
-    point.call(probe.trampoline.entry(Number::Access as usize));
+    let middle = probe.middle.entry(side, access.size);
+    point.call(middle.unwrap_or(probe.trampoline.entry(Number::Access as usize)));
     point.place(done);
     if let Some(segment) = wide {
         point.release(segment);

@@ -50,6 +50,13 @@ impl Reservation {
         unsafe { libc::madvise(self.start.cast(), self.length, libc::MADV_DONTNEED) };
     }
 
+    /// Writes the element with this index, of an array that fills the memory.
+    pub fn write<T: Copy>(&mut self, index: usize, value: T) {
+        assert!((index + 1) * size_of::<T>() <= self.length);
+        // SAFETY: inside the mapping, which is aligned to a page, and only we write it.
+        unsafe { self.start.cast::<T>().add(index).write(value) }
+    }
+
     /// The first `count` words. Inserted code of one thread changes them; a reader in another
     /// thread must know that thread to have stopped.
     pub fn words(&self, count: usize) -> &[u64] {

@@ -35,7 +35,12 @@ pub struct Shadow {
     sharers: u64,
     /// Slots whose planes are reserved.
     reserved: AtomicUsize,
+    /// By access, what its lock set is like.
+    alike: u64,
 }
+
+/// So many accesses have room in the table of what their lock sets are like.
+const ALIKE: u64 = 1 << 28;
 
 impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
@@ -45,12 +50,14 @@ impl Shadow {
             slots: SLOTS,
             sharers: 0x3000_0000_0000,
             reserved: AtomicUsize::new(0),
+            alike: 0x2f00_0000_0000,
         };
         let wide = Shadow {
             window_bits: 41,
             slots: 6,
             sharers: 0x3200_0000_0000,
             reserved: AtomicUsize::new(0),
+            alike: 0x3300_0000_0000,
         };
         /// The kernel places mappings one below the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
@@ -60,7 +67,23 @@ impl Shadow {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
         }
+        reserve(shadow.alike, ALIKE * 4)?;
         Some(shadow)
+    }
+
+    /// See [`crate::middle`].
+    pub fn sharers_base(&self) -> u64 {
+        self.sharers
+    }
+
+    /// See [`crate::middle`].
+    pub fn alike_table(&self) -> u64 {
+        self.alike
+    }
+
+    /// The key of one of a slot's four regions.
+    pub fn region(&self, slot: usize, number: usize) -> u64 {
+        self.region_key(slot * REGIONS + number)
     }
 
     /// The same reservations, all forgotten, for a forked child.
@@ -71,6 +94,7 @@ impl Shadow {
             slots: self.slots,
             sharers: self.sharers,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
+            alike: self.alike,
         }
     }
 
@@ -83,11 +107,6 @@ impl Shadow {
     pub fn covers(&self, address: u64) -> bool {
         let window = address >> self.window_bits;
         window == 0 || window == (1 << (ADDRESS_BITS - self.window_bits)) - 1
-    }
-
-    /// What inserted code combines an address with to find the cell of a slot.
-    pub fn key(&self, slot: usize, side: Side) -> u64 {
-        self.region_key(slot * REGIONS + side as usize)
     }
 
     /// Forgets everything.
@@ -143,6 +162,17 @@ impl Planes for Shadow {
     fn use_slot(&self, slot: usize) -> bool {
         let reserved = self.reserved.load(Ordering::Acquire);
         (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
+    }
+
+    fn note(&self, access: AccessId, alike: Option<u32>) {
+        if u64::from(access.0) >= ALIKE {
+            return;
+        }
+        let at = self.alike + u64::from(access.0) * 4;
+        // SAFETY: inside the reserved table, aligned.
+        let entry = unsafe { AtomicU32::from_ptr(at as *mut u32) };
+        // One more than any thread's: never alike.
+        entry.store(alike.unwrap_or(u32::MAX - 1), Ordering::Release);
     }
 
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {

@@ -60,7 +60,7 @@ pub fn start(probe: &Probe, os_id: u32) {
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
     if let Some(analysis) = &probe.analysis {
-        analysis.begin_thread(thread);
+        analysis.begin_thread(probe, thread);
     }
     if birth.is_some_and(|b| b.hooked) {
         thread.set_inside(Inside::Margin);
@@ -143,7 +143,7 @@ pub fn forked(probe: &Probe, os_id: u32) {
     }
     thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator: None, os_id });
     if let Some(analysis) = probe.analysis.as_ref().filter(|_| probe.options.follow) {
-        analysis.begin_thread(thread);
+        analysis.begin_thread(probe, thread);
     }
 }
 
