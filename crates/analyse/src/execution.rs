@@ -10,7 +10,8 @@ use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub struct Execution {
     held: HeldLocks,
     lock_touched: bool,
     /// The segment each thread is in, if it has accessed memory in it.
-    segments: HashMap<ThreadId, Arc<Segment>>,
+    segments: FxHashMap<ThreadId, Arc<Segment>>,
     /// Sizes of live allocations, by address.
     allocations: BTreeMap<u64, u64>,
 }
@@ -46,7 +47,7 @@ impl Execution {
             orders,
             held: HeldLocks::default(),
             lock_touched,
-            segments: HashMap::new(),
+            segments: FxHashMap::default(),
             allocations: BTreeMap::new(),
         }
     }

@@ -13,7 +13,8 @@
 
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ struct Hands {
 /// The locks of all threads.
 #[derive(Debug, Default)]
 pub struct HeldLocks {
-    threads: HashMap<ThreadId, Hands>,
+    threads: FxHashMap<ThreadId, Hands>,
     /// Who holds a lock.
     holders: BTreeMap<Address, Vec<ThreadId>>,
     none: Arc<LockSet>,

@@ -20,11 +20,11 @@ use raddle_dynamorio::slots::Slots;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Frames that a row has room for; a deeper stack is left to Rust.
-pub const FRAMES: usize = 14;
+const FRAMES: usize = 30;
 /// Rows of a thread, a power of two that the assembly knows.
-pub const ROWS: usize = 1024;
+const ROWS: usize = 1024;
 /// No lock set is like this.
-pub const UNLIKE: u32 = u32::MAX;
+const UNLIKE: u32 = u32::MAX;
 
 /// What the path knows of its thread. The assembly knows the offsets.
 #[derive(Debug)]
@@ -51,6 +51,11 @@ pub struct Middle {
     limits: [u32; ROOM],
     cell_keys: [[u64; 2]; ROOM],
     access_keys: [[u64; 2]; ROOM],
+    /// By slot, the table of lock sets held.
+    lock_tables: [u64; ROOM],
+    /// The own one, and the thread's stack.
+    own_locks: u64,
+    stack: (u64, u64),
     memory: Reservation,
 }
 
@@ -63,20 +68,23 @@ const _: () = {
     assert!(std::mem::offset_of!(Middle, limits) == 0x98);
     assert!(std::mem::offset_of!(Middle, cell_keys) == 0x118);
     assert!(std::mem::offset_of!(Middle, access_keys) == 0x318);
-    assert!(SLOTS <= ROOM && std::mem::size_of::<Row>() == 256);
+    assert!(std::mem::offset_of!(Middle, lock_tables) == 0x518);
+    assert!(std::mem::offset_of!(Middle, own_locks) == 0x618);
+    assert!(std::mem::offset_of!(Middle, stack) == 0x620);
+    assert!(std::mem::offset_of!(Row, frames) == 32);
+    assert!(SLOTS <= ROOM && std::mem::size_of::<Row>() == 512);
 };
 
 /// An access described before, as the assembly compares it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Row {
-    pub site: u32,
-    pub locks: u32,
-    pub sp: u64,
-    pub access: AccessId,
-    pub depth: u32,
-    pub frames: [(u64, u64); FRAMES],
-    unused: u64,
+struct Row {
+    sp: u64,
+    site: u32,
+    access: AccessId,
+    depth: u32,
+    unused: [u32; 3],
+    frames: [(u64, u64); FRAMES],
 }
 
 impl Middle {
@@ -108,6 +116,11 @@ impl Middle {
             limits: [0; ROOM],
             cell_keys: keys(0),
             access_keys: keys(2),
+            lock_tables: std::array::from_fn(|slot| {
+                if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
+            }),
+            own_locks: 0,
+            stack: (0, 0),
             memory,
         }))
     }
@@ -118,6 +131,7 @@ impl Middle {
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
         self.accesses = self.access_keys[slot];
+        self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.locks = standing.locks().0;
         self.no_locks = u32::from(self.locks == 0);
@@ -125,6 +139,11 @@ impl Middle {
         for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
             *limit = standing.weak(slot) << 4 | 0xf;
         }
+    }
+
+    /// The thread's stack is here.
+    pub fn set_stack(&mut self, region: (u64, u64)) {
+        self.stack = region;
     }
 
     /// Where the cells of the own slot are.
@@ -138,19 +157,12 @@ impl Middle {
     }
 
     /// Remembers a described access, if its stack is not too deep.
-    pub fn remember(
-        &mut self,
-        site: u32,
-        sp: u64,
-        locks: u32,
-        access: AccessId,
-        frames: &[(u64, u64)],
-    ) {
+    pub fn remember(&mut self, site: u32, sp: u64, access: AccessId, frames: &[(u64, u64)]) {
         if frames.len() > FRAMES {
             return;
         }
-        let mut row =
-            Row { site, locks, sp, access, depth: frames.len() as u32, frames: [(0, 0); FRAMES], unused: 0 };
+        let depth = frames.len() as u32;
+        let mut row = Row { site, sp, access, depth, frames: [(0, 0); FRAMES], unused: [0; 3] };
         row.frames[..frames.len()].copy_from_slice(frames);
         self.memory.write(row_of(site, sp), row);
     }
@@ -182,11 +194,12 @@ core::arch::global_asm!(
  shl r9d, 4
  mov rbx, rcx
  xor rbx, [rax + r9 + 0x118 + \side]
- cmp dword ptr [rbx + \at], edx
- jbe 5f
- mov rbx, rcx
- xor rbx, [rax + r9 + 0x318 + \side]
  mov ebx, [rbx + \at]
+ cmp ebx, edx
+ jbe 5f
+ shr ebx, 4
+ mov r9, [rax + rsi * 8 + 0x518]
+ mov ebx, [r9 + rbx * 4]
  mov r9, [rax + 0x40]
  mov ebx, [r9 + rbx * 4]
  cmp ebx, [rax + 0x48]
@@ -194,21 +207,29 @@ core::arch::global_asm!(
 5:
 .endm
 
-# Is what the own cell at offset `at` held, access in rdi, stood for? All its bytes must be.
+# Is what the own cell at offset `at` held stood for? All its bytes must be; and no lock is held now, or
+# those held then were alike, or it is the own stack.
 .macro raddle_own at
  mov esi, [rbx + \at]
  test esi, esi
  jz 5f
- not esi
- test esi, 0xf
+ mov r8d, esi
+ not r8d
+ test r8d, 0xf
  jnz 6f
  cmp dword ptr [rax + 0x4c], 0
  jne 5f
+ shr esi, 4
+ mov r9, [rax + 0x618]
+ mov esi, [r9 + rsi * 4]
  mov r9, [rax + 0x40]
- mov esi, [rdi + \at]
  mov esi, [r9 + rsi * 4]
  cmp esi, [rax + 0x48]
- jne 6f
+ je 5f
+ cmp rcx, [rax + 0x620]
+ jb 6f
+ cmp rcx, [rax + 0x628]
+ jae 6f
 5:
 .endm
 
@@ -241,17 +262,14 @@ core::arch::global_asm!(
  xor edx, edi
  imul edx, edx, 0x85EBCA6B
  shr edx, 22
- shl edx, 8
+ shl edx, 9
  add rdx, [rax + 0x30]
- cmp [rdx], ebx
+ cmp [rdx + 8], ebx
  jne 6f
- cmp [rdx + 8], rsi
+ cmp [rdx], rsi
  jne 6f
- mov edi, [rdx + 4]
- cmp edi, [rax + 0x3c]
- jne 6f
- mov edi, [rdx + 20]
- lea r8, [rdx + 24]
+ mov edi, [rdx + 16]
+ lea r8, [rdx + 32]
  test edi, edi
  jz 2f
 1:
@@ -263,7 +281,7 @@ core::arch::global_asm!(
  dec edi
  jnz 1b
 2:
- mov edx, [rdx + 16]
+ mov edx, [rdx + 12]
  # The own cells.
  mov rbx, rcx
  xor rbx, [rax + 0x08 + \side]

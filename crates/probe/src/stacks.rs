@@ -2,8 +2,12 @@
 //!
 //! Chosen over a maintained shadow stack by measurement (docs/architecture.md, "Stacks"): unwinding
 //! costs nothing until asked, works in optimised code without frame pointers, and its rule cache
-//! makes a frame a few tens of nanoseconds. Stacks are interned, so that an id in four bytes can stand for
-//! one: this is how a detector keeps the stack of an earlier access.
+//! makes a frame a few tens of nanoseconds. Where the outer frames are still those of the stack taken
+//! before, they are compared instead of unwound.
+//!
+//! Stacks are interned as paths of one tree, so that an id in four bytes can stand for one and a
+//! recursive program's many stacks cost a node each: this is how a detector keeps the stack of
+//! an earlier access. The command is told of a stack when something it is told refers to it.
 
 use crate::memory::target;
 use crate::probe::Probe;
@@ -38,7 +42,52 @@ pub struct Spot {
 #[derive(Default)]
 pub struct Stacks {
     unwinder: RwLock<UnwinderX86_64<Vec<u8>>>,
-    interned: Mutex<FxHashMap<Box<[u64]>, StackId>>,
+    tree: Mutex<Tree>,
+}
+
+/// All stacks: a node is a frame, and stands for itself and the frames around it.
+#[derive(Debug, Default)]
+struct Tree {
+    /// By the node around it and the address.
+    index: FxHashMap<(u32, u64), u32>,
+    /// Node n is at n - 1.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// The node around it; zero for none.
+    outer: u32,
+    place: Place,
+    /// The command knows it as a stack.
+    told: bool,
+}
+
+impl Tree {
+    fn node(&mut self, outer: u32, address: u64, place: impl FnOnce() -> Place) -> u32 {
+        *self.index.entry((outer, address)).or_insert_with(|| {
+            self.nodes.push(Node { outer, place: place(), told: false });
+            self.nodes.len() as u32
+        })
+    }
+
+    fn places(&self, mut node: u32) -> Vec<Place> {
+        let mut places = Vec::new();
+        while let Some(at) = (node as usize).checked_sub(1).and_then(|at| self.nodes.get(at)) {
+            places.push(at.place);
+            node = at.outer;
+        }
+        places
+    }
+}
+
+/// A frame of the stack taken last.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    /// Where its return address is.
+    at: u64,
+    return_address: u64,
+    node: u32,
 }
 
 impl std::fmt::Debug for Stacks {
@@ -48,11 +97,16 @@ impl std::fmt::Debug for Stacks {
 }
 
 /// A thread's unwinding cache.
-pub struct ThreadStacks(CacheX86_64);
+pub struct ThreadStacks {
+    rules: CacheX86_64,
+    /// The stack taken last, innermost frame first.
+    last: Vec<Frame>,
+    fresh: Vec<Frame>,
+}
 
 impl Default for ThreadStacks {
     fn default() -> Self {
-        ThreadStacks(CacheX86_64::new())
+        ThreadStacks { rules: CacheX86_64::new(), last: Vec::new(), fresh: Vec::new() }
     }
 }
 
@@ -93,10 +147,23 @@ impl Stacks {
         self.unwinder.write().unwrap_or_else(|e| e.into_inner()).remove_module(start);
     }
 
-    /// The stack at `spot`, interned; a new one is written to the log first.
+    /// The stack at `spot`, interned.
     pub fn capture(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
-        let (addresses, _) = self.frames(thread, spot);
-        self.intern(probe, thread, spot, addresses)
+        thread.find_stack(spot.sp);
+        let stack = spot.sp..thread.stack_region.1;
+        let ThreadStacks { rules, last, fresh } = &mut thread.stacks;
+        fresh.clear();
+        let known = self.unwind(rules, spot, &stack, last, fresh);
+        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
+        let mut outer = last.get(known).map_or(0, |frame| frame.node);
+        for frame in fresh.iter_mut().rev() {
+            let address = frame.return_address;
+            outer = tree.node(outer, address, || probe.modules.place_of(address));
+            frame.node = outer;
+        }
+        last.splice(..known, fresh.drain(..));
+        let first = spot.pc - u64::from(spot.returns);
+        StackId(tree.node(outer, first, || spot.place))
     }
 
     /// The same, with where the return addresses are and what they are: as long as they stay, the
@@ -107,81 +174,73 @@ impl Stacks {
         thread: &mut ThreadState,
         spot: Spot,
     ) -> (StackId, Box<[(u64, u64)]>) {
-        let (addresses, slots) = self.frames(thread, spot);
-        let frames = slots.into_iter().zip(addresses[1..].iter().copied()).collect();
-        (self.intern(probe, thread, spot, addresses), frames)
+        let stack = self.capture(probe, thread, spot);
+        let frames = thread.stacks.last.iter().map(|frame| (frame.at, frame.return_address));
+        (stack, frames.collect())
     }
 
-    /// The addresses of a stack, innermost first, and where each but the first was found.
-    fn frames(&self, thread: &mut ThreadState, spot: Spot) -> (Vec<u64>, Vec<u64>) {
-        let mut addresses = Vec::with_capacity(32);
-        let mut slots = Vec::with_capacity(32);
-        thread.find_stack(spot.sp);
-        let stack = spot.sp..thread.stack_region.1;
-        self.unwind(&mut thread.stacks.0, spot, stack, (&mut addresses, &mut slots));
-        (addresses, slots)
-    }
-
-    fn intern(
-        &self,
-        probe: &Probe,
-        thread: &mut ThreadState,
-        spot: Spot,
-        addresses: Vec<u64>,
-    ) -> StackId {
-        let mut interned = self.interned.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(id) = interned.get(addresses.as_slice()) {
-            return *id;
+    /// Makes sure that the command knows a stack.
+    pub fn tell(&self, thread: &mut ThreadState, id: StackId) {
+        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
+        let node = (id.0 as usize).checked_sub(1).and_then(|at| tree.nodes.get_mut(at));
+        if node.is_none_or(|node| std::mem::replace(&mut node.told, true)) {
+            return;
         }
-        let id = StackId(interned.len() as u32 + 1);
-        interned.insert(addresses.clone().into_boxed_slice(), id);
-        drop(interned);
-        let places = std::iter::once(spot.place)
-            .chain(addresses[1..].iter().map(|a| probe.modules.place_of(*a)));
-        thread.write(&Record::Stack { id, frames: places.collect() });
-        id
+        let frames = tree.places(id.0);
+        drop(tree);
+        thread.write(&Record::Stack { id, frames });
     }
 
-    /// Forgets which stacks were written: the log is another one.
+    /// Forgets which stacks were told: the log is another one.
     pub fn forget(&self) {
-        self.interned.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
+        tree.nodes.iter_mut().for_each(|node| node.told = false);
     }
 
+    /// Unwinds until a frame of `last` is met from which on the stack is the same. Gives its index
+    /// (one past the last if there is none); `fresh` are the frames before it.
     fn unwind(
         &self,
-        cache: &mut CacheX86_64,
+        rules: &mut CacheX86_64,
         spot: Spot,
-        stack: Range<u64>,
-        (into, slots): (&mut Vec<u64>, &mut Vec<u64>),
-    ) {
+        stack: &Range<u64>,
+        last: &[Frame],
+        fresh: &mut Vec<Frame>,
+    ) -> usize {
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
-        // A call that returns to an instruction is not that instruction.
-        let first = spot.pc - u64::from(spot.returns);
         let mut at = if spot.returns {
             match FrameAddress::from_return_address(spot.pc) {
                 Some(at) => at,
-                None => return into.push(first),
+                None => return last.len(),
             }
         } else {
             FrameAddress::from_instruction_pointer(spot.pc)
         };
-        into.push(first);
-        let mut read = |address| target::stack_word(address, &stack).ok_or(());
-        while into.len() < MAX_FRAMES {
-            match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
-                Ok(Some(return_address)) => {
-                    into.push(return_address);
-                    // The stack pointer is now what it was before the call.
-                    slots.push(registers.sp().wrapping_sub(8));
-                    match FrameAddress::from_return_address(return_address) {
-                        Some(next) => at = next,
-                        None => return,
-                    }
-                }
-                Ok(None) | Err(_) => return,
+        let mut read = |address| target::stack_word(address, stack).ok_or(());
+        while fresh.len() < MAX_FRAMES {
+            let Ok(Some(return_address)) =
+                unwinder.unwind_frame(at, &mut registers, rules, &mut read)
+            else {
+                break;
+            };
+            // The stack pointer is now what it was before the call.
+            let found_at = registers.sp().wrapping_sub(8);
+            if let Ok(known) = last.binary_search_by_key(&found_at, |frame| frame.at)
+                && last[known].return_address == return_address
+                && last[known + 1..].iter().all(|frame| {
+                    target::stack_word(frame.at, stack) == Some(frame.return_address)
+                })
+            {
+                return known;
+            }
+            fresh.push(Frame { at: found_at, return_address, node: 0 });
+            match FrameAddress::from_return_address(return_address) {
+                Some(next) => at = next,
+                None => break,
             }
         }
+        last.len()
     }
 }
 

@@ -190,6 +190,9 @@ impl ThreadState {
                 return;
             }
         }
+        if event.stack != StackId::NONE {
+            probe.stacks.tell(self, event.stack);
+        }
         if let Some(log) = &self.log {
             event.order = log.next_order();
             self.write(&Record::Event(event));

@@ -1,13 +1,13 @@
 //! What is remembered of an access beside its time, interned: a number in four bytes stands for it.
 //!
 //! Descriptions and lock sets are never forgotten; there are as many as the program has distinct
-//! combinations of instruction, call stack and locks held, not as it has accesses.
+//! combinations of instruction and call stack, and of locks held at once, not as it has accesses.
 
 use crate::fast::cell::Bytes;
 use crate::touch::Kind;
 use raddle_model::lockset::LockSet;
 use raddle_model::{LockMode, Place, StackId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex};
 
 /// Stands for a [`Record`]; zero for none.
@@ -29,8 +29,6 @@ pub struct Description {
     pub place: Place,
     /// By which calls.
     pub stack: StackId,
-    /// Holding which locks.
-    pub locks: LockSetId,
 }
 
 /// What an [`AccessId`] stands for.
@@ -46,7 +44,7 @@ pub enum Record {
 #[derive(Debug, Default)]
 pub struct Accesses {
     records: boxcar::Vec<Record>,
-    ids: Mutex<HashMap<Record, AccessId>>,
+    ids: Mutex<FxHashMap<Record, AccessId>>,
 }
 
 impl Accesses {
@@ -62,6 +60,7 @@ impl Accesses {
     }
 
     /// What a number stands for.
+    #[inline]
     pub fn get(&self, id: AccessId) -> Option<&Record> {
         self.records.get((id.0 as usize).checked_sub(1)?)
     }
@@ -78,6 +77,7 @@ impl Accesses {
     }
 
     /// Calls `visit` for each access among the `bytes` that `id` speaks of.
+    #[inline]
     pub fn each(&self, id: AccessId, bytes: Bytes, mut visit: impl FnMut(Bytes, AccessId)) {
         match self.get(id) {
             None | Some(Record::One(_)) => visit(bytes, id),
@@ -90,21 +90,11 @@ impl Accesses {
     }
 
     /// The description, if `id` stands for one.
+    #[inline]
     pub fn one(&self, id: AccessId) -> Option<&Description> {
         match self.get(id) {
             Some(Record::One(description)) => Some(description),
             _ => None,
-        }
-    }
-
-    /// The locks held at an access; for several of one tick, which held the same, those.
-    pub fn locks(&self, id: AccessId) -> LockSetId {
-        match self.get(id) {
-            None => LockSetId::default(),
-            Some(Record::One(description)) => description.locks,
-            Some(Record::Several(parts)) => {
-                parts.first().map_or(LockSetId::default(), |(_, one)| self.locks(*one))
-            }
         }
     }
 }
@@ -128,8 +118,8 @@ pub struct LockSets {
 
 #[derive(Debug, Default)]
 struct Ids {
-    exact: HashMap<Arc<LockSet>, LockSetId>,
-    alike: HashMap<Vec<(u64, LockMode)>, u32>,
+    exact: FxHashMap<Arc<LockSet>, LockSetId>,
+    alike: FxHashMap<Vec<(u64, LockMode)>, u32>,
 }
 
 impl Default for LockSets {
@@ -157,17 +147,20 @@ impl LockSets {
     }
 
     /// What a number stands for.
+    #[inline]
     pub fn get(&self, id: LockSetId) -> Option<&LockSet> {
         self.sets.get(id.0 as usize).map(|known| &*known.set)
     }
 
     /// Which lock sets this one excludes for being alike: a number they share.
+    #[inline]
     pub fn alike(&self, id: LockSetId) -> Option<u32> {
         let known = self.sets.get(id.0 as usize)?;
         known.exclusive.then_some(known.alike)
     }
 
     /// Can two threads with these lock sets never be there at once?
+    #[inline]
     pub fn excludes(&self, a: LockSetId, b: LockSetId) -> bool {
         let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
             return false;
@@ -176,6 +169,7 @@ impl LockSets {
     }
 
     /// Does `b` exclude whatever `a` excludes?
+    #[inline]
     pub fn within(&self, a: LockSetId, b: LockSetId) -> bool {
         if a == LockSetId::default() || a == b {
             return true;

@@ -7,8 +7,9 @@ pub const GRANULE: u64 = 4;
 /// care.
 pub const LINE: u64 = 64;
 
-/// The last tick that fits into a cell.
-pub const LAST_TICK: u32 = (1 << 28) - 1;
+/// The last tick before a slot's ticks are forgotten and begin anew. A cell has room for more, but for
+/// each tick of a slot the lock set held is kept.
+pub const LAST_TICK: u32 = (1 << 26) - 1;
 
 /// Some of the four bytes of a granule, a bit for each.
 pub type Bytes = u32;
@@ -25,23 +26,27 @@ impl Cell {
     pub const EMPTY: Cell = Cell(0);
 
     /// These bytes, touched in this tick.
+    #[inline]
     pub fn new(tick: u32, bytes: Bytes) -> Cell {
         debug_assert!(tick <= LAST_TICK && bytes <= WHOLE);
         Cell(tick << 4 | bytes)
     }
 
     /// When.
+    #[inline]
     pub fn tick(self) -> u32 {
         self.0 >> 4
     }
 
     /// Which bytes.
+    #[inline]
     pub fn bytes(self) -> Bytes {
         self.0 & WHOLE
     }
 }
 
 /// The granules of `address..end`, each with the bytes of it that are meant.
+#[inline]
 pub fn granules(address: u64, end: u64) -> impl Iterator<Item = (u64, Bytes)> {
     let first = address / GRANULE;
     let last = end.saturating_sub(1).max(address) / GRANULE;
@@ -55,6 +60,7 @@ pub fn granules(address: u64, end: u64) -> impl Iterator<Item = (u64, Bytes)> {
 }
 
 /// The parts of `address..end` that lie in one line each.
+#[inline]
 pub fn lines(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut at = address;
     std::iter::from_fn(move || {

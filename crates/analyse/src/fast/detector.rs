@@ -13,7 +13,7 @@ use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -50,7 +50,7 @@ struct State {
     findings: Findings,
     specials: Specials,
     slots: Vec<Slot>,
-    threads: HashMap<ThreadId, Member>,
+    threads: FxHashMap<ThreadId, Member>,
 }
 
 /// A thread, as the detector knows it.
@@ -95,7 +95,7 @@ impl<P: Planes> FastHybrid<P> {
             findings: Findings::default(),
             specials: Specials::default(),
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
-            threads: HashMap::new(),
+            threads: FxHashMap::default(),
         };
         FastHybrid {
             planes,
@@ -114,9 +114,7 @@ impl<P: Planes> FastHybrid<P> {
 
     /// The number that stands for a description.
     pub fn describe(&self, description: Description) -> AccessId {
-        let access = self.accesses.intern(Record::One(description));
-        self.planes.note(access, self.locks.alike(description.locks));
-        access
+        self.accesses.intern(Record::One(description))
     }
 
     /// Which lock sets this one excludes for being alike.
@@ -146,13 +144,15 @@ impl<P: Planes> FastHybrid<P> {
         self.lock().specials.len()
     }
 
-    /// A plain access. `describe` is asked at most once, and only if there is something new.
+    /// A plain access. `describe` is asked at most once, and only if there is something new. Of a
+    /// thread's own stack the newest access counts.
     pub fn access(
         &self,
         thread: ThreadId,
         standing: &Standing,
         side: Side,
         (start, end): (u64, u64),
+        own_stack: bool,
         mut describe: impl FnMut() -> AccessId,
     ) -> Outcome {
         let mut described = None;
@@ -169,7 +169,9 @@ impl<P: Planes> FastHybrid<P> {
                 }
                 let access = *described.get_or_insert_with(&mut describe);
                 self.restamp(standing, side, granule, (bytes, access), |cell, was| {
-                    self.keep(&mut self.lock(), standing.slot(), granule, (cell, was));
+                    if !own_stack {
+                        self.keep(&mut self.lock(), standing.slot(), granule, (cell, was));
+                    }
                 });
                 news = true;
             }
@@ -261,6 +263,7 @@ impl<P: Planes> FastHybrid<P> {
             // A tick ends where the lock set changes.
             if member.locks != locks {
                 member.id = self.locks.intern(&locks);
+                self.planes.note(member.id, self.locks.alike(member.id));
                 execution.advance(thread);
             }
             member.locks = locks;
@@ -280,7 +283,9 @@ impl<P: Planes> FastHybrid<P> {
             self.rebase(state, stamp);
         }
         let tick = (stamp.tick - state.slots[number].base) as u32;
-        standing.set(number, tick, state.threads[&thread].id);
+        let id = state.threads[&thread].id;
+        self.planes.set_locks(number, tick, id);
+        standing.set(number, tick, id);
         for (number, slot) in state.slots.iter().enumerate().take(state.execution.width()) {
             let (weak, full) = state.execution.known(thread, Chain(number as u32));
             let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
@@ -318,12 +323,9 @@ impl<P: Planes> FastHybrid<P> {
         let was = self.planes.access(slot, side, granule);
         if old.tick() == standing.tick() {
             let merged = self.accesses.merge(was, old.bytes(), access, bytes);
-            if merged != access {
-                self.planes.note(merged, None);
-            }
             return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
         }
-        let lost = if self.locks.within(standing.locks(), self.accesses.locks(was)) {
+        let lost = if self.locks.within(standing.locks(), self.planes.locks(slot, old.tick())) {
             old.bytes() & !bytes
         } else {
             old.bytes()
@@ -364,7 +366,8 @@ impl<P: Planes> FastHybrid<P> {
             return false;
         };
         let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
-        old.tick <= settled || kinds && self.locks.within(n.locks, o.locks)
+        let held = |kept: &Kept| self.planes.locks(kept.slot, kept.tick);
+        old.tick <= settled || kinds && self.locks.within(held(new), held(old))
     }
 
     /// Is any granule of these bytes accessed atomically?
@@ -374,11 +377,12 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Sorts out those that a common lock excludes.
     fn suspect(&self, now: Now<'_>, suspect: Suspect, suspects: &mut Vec<Suspect>) {
+        let locks = self.planes.locks(suspect.slot, suspect.cell.tick());
+        if self.locks.excludes(locks, now.standing.locks()) {
+            return;
+        }
         self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
-            let locks = self.accesses.locks(access);
-            if !self.locks.excludes(locks, now.standing.locks()) {
-                suspects.push(Suspect { bytes, access, ..suspect });
-            }
+            suspects.push(Suspect { bytes, access, ..suspect });
         });
     }
 
@@ -450,7 +454,9 @@ impl<P: Planes> FastHybrid<P> {
         if ordered && self.observed_only {
             return None;
         }
-        let (before, held) = (self.locks.get(was.locks)?, self.locks.get(is.locks)?);
+        let then_held = self.planes.locks(earlier.slot, earlier.cell.tick());
+        let now_held = now.standing.locks();
+        let (before, held) = (self.locks.get(then_held)?, self.locks.get(now_held)?);
         let mut rules = vec![match before.shares_only(held) {
             true => Rule::SharedSidesOnly,
             false => Rule::NoCommonLock,
@@ -480,25 +486,12 @@ impl<P: Planes> FastHybrid<P> {
             certainty,
             address: Address(earlier.granule * GRANULE + first),
             accesses: vec![
-                self.shown(was, then, synchronisation),
-                self.shown(is, now.thread, synchronisation),
+                shown(was, then, before, synchronisation),
+                shown(is, now.thread, held, synchronisation),
             ],
             count: 1,
             rules,
         })
-    }
-
-    fn shown(&self, access: &Description, thread: ThreadId, synchronisation: bool) -> FindingAccess {
-        FindingAccess {
-            kind: access.kind.into(),
-            size: access.size,
-            atomic: access.kind.is_atomic()
-                || synchronisation && access.kind == Kind::Access(AccessKind::Read),
-            thread,
-            locks: self.locks.get(access.locks).into_iter().flat_map(|s| s.iter()).copied().collect(),
-            place: access.place,
-            stack: access.stack,
-        }
     }
 
     /// An access to memory that is, or now becomes, a means of synchronisation.
@@ -517,7 +510,6 @@ impl<P: Planes> FastHybrid<P> {
             size,
             place: event.place,
             stack: event.stack,
-            locks: standing.locks(),
         });
         let now = Now { standing: &standing, thread: event.thread, access };
         let settled = state.settled(standing.slot());
@@ -583,7 +575,6 @@ impl<P: Planes> FastHybrid<P> {
             size,
             place: event.place,
             stack: event.stack,
-            locks: standing.locks(),
         });
         let now = Now { standing: &standing, thread: event.thread, access };
         let mut races = Vec::new();
@@ -675,6 +666,24 @@ impl<P: Planes> FastHybrid<P> {
                 }
             }
         }
+    }
+}
+
+fn shown(
+    access: &Description,
+    thread: ThreadId,
+    locks: &LockSet,
+    synchronisation: bool,
+) -> FindingAccess {
+    FindingAccess {
+        kind: access.kind.into(),
+        size: access.size,
+        atomic: access.kind.is_atomic()
+            || synchronisation && access.kind == Kind::Access(AccessKind::Read),
+        thread,
+        locks: locks.iter().copied().collect(),
+        place: access.place,
+        stack: access.stack,
     }
 }
 

@@ -13,15 +13,16 @@
 //! steps is what `tests/loom.rs` tests).
 //!
 //! A [`cell::Cell`] says *when* (a tick of the slot's chain) and which of the granule's bytes; beside
-//! it stands *what*, an interned [`access::Description`]: place, stack, kind, lock set. In this
-//! detector a tick ends where the lock set changes, too, so a tick is a segment, and segments need no
-//! table: a number is all that is kept of one, however long the program runs.
+//! it stands *what*, an interned [`access::Description`]: place, stack, kind. In this detector a tick
+//! ends where the lock set changes, too, so a tick is a segment, and the number of a lock set is all
+//! that is kept of one.
 //!
 //! Two things do not fit into planes and live behind the lock ([`special`]): an access that must be
 //! remembered though a newer one of its slot took its place (its locks were fewer), and locations
 //! that were accessed atomically, every access to which may synchronise.
 //!
-//! Where this differs from the plain detector: threads beyond [`SLOTS`] alive at once share slots, and
+//! Where this differs from the plain detector: a slot forgets its accesses after 2^26 segments; of a
+//! thread's own stack the newest read and write are remembered, whatever locks older ones held; threads beyond [`SLOTS`] alive at once share slots, and
 //! races between two that share one are missed; of a freed block the first [`detector::FREED`] bytes are
 //! checked and remembered as freed, not all.
 

@@ -11,7 +11,7 @@
 //! name of the other. Checking first and stamping then would leave a window in which both see nothing.
 
 use crate::fast::SLOTS;
-use crate::fast::access::AccessId;
+use crate::fast::access::{AccessId, LockSetId};
 use crate::fast::cell::{Bytes, Cell, granules};
 use crate::fast::standing::Standing;
 
@@ -31,9 +31,12 @@ pub const SPECIAL: u32 = 1 << 31;
 pub trait Planes {
     /// A slot comes into use. False when there is no room for its planes.
     fn use_slot(&self, slot: usize) -> bool;
-    /// An access is going to be remembered under this number: which lock sets its own excludes for
-    /// being alike, if any.
-    fn note(&self, access: AccessId, alike: Option<u32>);
+    /// A lock set is known by this number: which lock sets it excludes for being alike, if any.
+    fn note(&self, locks: LockSetId, alike: Option<u32>);
+    /// The locks held in a tick of a slot.
+    fn locks(&self, slot: usize, tick: u32) -> LockSetId;
+    /// Sets them.
+    fn set_locks(&self, slot: usize, tick: u32, locks: LockSetId);
     /// The cell of a granule.
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
     /// Sets it.
@@ -72,6 +75,7 @@ pub struct Suspect {
 }
 
 /// Stamps one cell: returns what was there.
+#[inline]
 pub fn stamp<P: Planes>(
     planes: &P,
     standing: &Standing,

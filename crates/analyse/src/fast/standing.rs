@@ -24,31 +24,37 @@ pub struct Standing {
 
 impl Standing {
     /// See the field.
+    #[inline]
     pub fn current(&self) -> u64 {
         self.current.load(Relaxed)
     }
 
     /// The tick of the current segment.
+    #[inline]
     pub fn tick(&self) -> u32 {
         Cell(self.current.load(Relaxed) as u32).tick()
     }
 
     /// Whose planes it writes.
+    #[inline]
     pub fn slot(&self) -> usize {
         self.slot.load(Relaxed) as usize
     }
 
     /// The locks held.
+    #[inline]
     pub fn locks(&self) -> LockSetId {
         LockSetId(self.locks.load(Relaxed))
     }
 
     /// The last tick of a slot that is ordered before now in the weak order.
+    #[inline]
     pub fn weak(&self, slot: usize) -> u32 {
         self.weak[slot].load(Relaxed)
     }
 
     /// The same in the full order.
+    #[inline]
     pub fn full(&self, slot: usize) -> u32 {
         self.full[slot].load(Relaxed)
     }

@@ -17,7 +17,8 @@
 use super::Clocks;
 use raddle_model::ThreadId;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Threads that ended and were not joined, whose last clock is kept: a join may yet come. A program
@@ -64,11 +65,11 @@ struct ChainState {
 /// All threads.
 #[derive(Debug)]
 pub(super) struct Threads {
-    threads: HashMap<ThreadId, Thread>,
+    threads: FxHashMap<ThreadId, Thread>,
     /// Clocks for threads created and not yet started.
-    births: HashMap<ThreadId, Clocks>,
+    births: FxHashMap<ThreadId, Clocks>,
     /// Who has which library handle.
-    handles: HashMap<u64, ThreadId>,
+    handles: FxHashMap<u64, ThreadId>,
     /// Ended and not joined, in the order of their end.
     ended: BTreeMap<u64, ThreadId>,
     ends: u64,
@@ -83,9 +84,9 @@ impl Threads {
     /// None yet.
     pub(super) fn new(limit: u32) -> Threads {
         Threads {
-            threads: HashMap::new(),
-            births: HashMap::new(),
-            handles: HashMap::new(),
+            threads: FxHashMap::default(),
+            births: FxHashMap::default(),
+            handles: FxHashMap::default(),
             ended: BTreeMap::new(),
             ends: 0,
             left: Vec::new(),

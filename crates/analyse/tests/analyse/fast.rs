@@ -4,7 +4,7 @@ use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
 use raddle_analyse::execution::Execution;
-use raddle_analyse::fast::access::AccessId;
+use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
 use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, SLOTS, Side, Standing};
 use raddle_analyse::order::Orders;
@@ -20,6 +20,7 @@ pub struct SmallPlanes {
     cells: Vec<(AtomicU32, AtomicU32)>,
     sharers: Vec<[AtomicU32; 2]>,
     granules: u64,
+    locks: Vec<Vec<AtomicU32>>,
 }
 
 const START: u64 = 0x1000;
@@ -32,6 +33,7 @@ impl SmallPlanes {
             cells: (0..cells).map(|_| Default::default()).collect(),
             sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
             granules,
+            locks: (0..SLOTS).map(|_| (0..1024).map(|_| AtomicU32::new(0)).collect()).collect(),
         }
     }
 
@@ -49,7 +51,13 @@ impl Planes for SmallPlanes {
     fn use_slot(&self, _: usize) -> bool {
         true
     }
-    fn note(&self, _: AccessId, _: Option<u32>) {}
+    fn note(&self, _: LockSetId, _: Option<u32>) {}
+    fn locks(&self, slot: usize, tick: u32) -> LockSetId {
+        LockSetId(self.locks[slot][tick as usize].load(SeqCst))
+    }
+    fn set_locks(&self, slot: usize, tick: u32, locks: LockSetId) {
+        self.locks[slot][tick as usize].store(locks.0, SeqCst);
+    }
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
         Cell(self.at(slot, side, granule).0.load(SeqCst))
     }
@@ -122,13 +130,13 @@ fn access(
     size: u32,
 ) -> Outcome {
     let side = if kind == AccessKind::Read { Side::Read } else { Side::Write };
-    detector.access(event.thread, standing, side, (address.0, address.0 + u64::from(size)), || {
+    let bytes = (address.0, address.0 + u64::from(size));
+    detector.access(event.thread, standing, side, bytes, false, || {
         detector.describe(Description {
             kind: Kind::Access(kind),
             size: u64::from(size),
             place: event.place,
             stack: event.stack,
-            locks: standing.locks(),
         })
     })
 }

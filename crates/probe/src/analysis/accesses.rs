@@ -11,7 +11,7 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
-use raddle_analyse::fast::access::{AccessId, LockSetId};
+use raddle_analyse::fast::access::AccessId;
 use raddle_analyse::fast::{Description, FastHybrid, Outcome, Side};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind, StackId};
@@ -33,7 +33,6 @@ struct Row {
     sp: u64,
     kind: Option<AccessKind>,
     length: u64,
-    locks: LockSetId,
     access: AccessId,
     stack: StackId,
     /// Where the return addresses were, and what they were.
@@ -103,8 +102,11 @@ impl Analysis {
             self.report(thread);
             return outcome == Outcome::Done;
         }
-        let outcome = fast.access(thread.id, &standing, side, (start, end), || {
-            describe(fast, probe, thread, spot, touching, standing.locks())
+        thread.find_stack(spot.sp);
+        let stack = thread.stack_region;
+        let own_stack = (stack.0..stack.1).contains(&start);
+        let outcome = fast.access(thread.id, &standing, side, (start, end), own_stack, || {
+            describe(fast, probe, thread, spot, touching)
         });
         thread.standing = Some(standing);
         self.report(thread);
@@ -118,10 +120,8 @@ fn describe(
     thread: &mut ThreadState,
     spot: Spot,
     touching: Touching,
-    locks: LockSetId,
 ) -> AccessId {
     thread.accesses.count += 1;
-    thread.find_stack(spot.sp);
     let stack_range = spot.sp..thread.stack_region.1;
     let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let number = (hash >> 40) as usize % ROWS;
@@ -132,8 +132,12 @@ fn describe(
     let row = &cache.rows[number];
     let current = row.is_current(spot.pc, spot.sp, &stack_range);
     let alike = row.kind == Some(touching.kind) && row.length == touching.length;
-    if current && alike && row.locks == locks {
-        return row.access;
+    if current && alike {
+        let (access, frames) = (row.access, row.frames.clone());
+        if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
+            middle.remember(site, spot.sp, access, &frames);
+        }
+        return access;
     }
     let (stack, frames) = if current {
         (row.stack, None)
@@ -146,17 +150,17 @@ fn describe(
         size: touching.length,
         place: spot.place,
         stack,
-        locks,
     });
     let row = &mut thread.accesses.rows[number];
     (row.kind, row.length) = (Some(touching.kind), touching.length);
-    (row.locks, row.access) = (locks, access);
+    row.access = access;
     if let Some(frames) = frames {
         (row.pc, row.sp, row.stack, row.frames) = (spot.pc, spot.sp, stack, frames);
     }
     if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
         let row = &thread.accesses.rows[number];
-        middle.remember(site, spot.sp, locks.0, access, &row.frames);
+        middle.set_stack(thread.stack_region);
+        middle.remember(site, spot.sp, access, &row.frames);
     }
     access
 }

@@ -19,6 +19,7 @@ use crate::middle::Middle;
 use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
+use raddle_dynamorio::client::Client;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::{FastHybrid, Side};
 use raddle_analyse::order::Orders;
@@ -156,6 +157,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// Writes a finding, after the stacks it speaks of.
+fn write_finding(thread: &mut ThreadState, record: &Record) {
+    let Record::Finding { finding, block, .. } = record else { return };
+    let stacks = &Probe::instance().stacks;
+    for access in &finding.accesses {
+        stacks.tell(thread, access.stack);
+        access.locks.iter().for_each(|held| stacks.tell(thread, held.stack));
+    }
+    if let Some(block) = block {
+        stacks.tell(thread, block.stack);
+    }
+    thread.write(record);
+}
+
 impl Analysis {
     /// A detector of this kind.
     pub fn new(choice: DetectorChoice) -> Analysis {
@@ -206,7 +221,7 @@ impl Analysis {
         let work = self.work();
         let tally = lock(&work.tally);
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
-            last.write(&tally.record(number, finding));
+            write_finding(last, &tally.record(number, finding));
         }
         last.write(&Record::Looked {
             accesses: tally.accesses,
@@ -250,7 +265,7 @@ impl Analysis {
         let news: Vec<Record> =
             fresh.into_iter().enumerate().map(|(n, f)| tally.record(first + n, f)).collect();
         drop(tally);
-        news.iter().for_each(|record| thread.write(record));
+        news.iter().for_each(|record| write_finding(thread, record));
     }
 
     /// Gives inserted code the thread's current segment and planes.

@@ -15,7 +15,8 @@
 //! must be 2 TiB, and there is room for fewer planes. Memory outside the windows is not watched.
 //! Everything is reserved, and backed by the kernel when touched.
 
-use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::access::LockSetId;
+use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::{AccessId, Planes, SLOTS, Side};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -35,12 +36,14 @@ pub struct Shadow {
     sharers: u64,
     /// Slots whose planes are reserved.
     reserved: AtomicUsize,
-    /// By access, what its lock set is like.
+    /// By lock set, what it is like; and, behind it, by slot and tick, the lock set held.
     alike: u64,
 }
 
-/// So many accesses have room in the table of what their lock sets are like.
+/// So many lock sets have room in the table of what they are like.
 const ALIKE: u64 = 1 << 28;
+/// So many ticks of each slot have room in the table of lock sets held.
+const TICKS: u64 = LAST_TICK as u64 + 1;
 
 impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
@@ -67,7 +70,7 @@ impl Shadow {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
         }
-        reserve(shadow.alike, ALIKE * 4)?;
+        reserve(shadow.alike, (ALIKE + TICKS * SLOTS as u64) * 4)?;
         Some(shadow)
     }
 
@@ -79,6 +82,11 @@ impl Shadow {
     /// See [`crate::middle`].
     pub fn alike_table(&self) -> u64 {
         self.alike
+    }
+
+    /// See [`crate::middle`].
+    pub fn lock_table(&self, slot: usize) -> u64 {
+        self.alike + (ALIKE + TICKS * slot as u64) * 4
     }
 
     /// The key of one of a slot's four regions.
@@ -151,6 +159,11 @@ impl Shadow {
         unsafe { AtomicU32::from_ptr((address ^ self.region_key(region)) as *mut u32) }
     }
 
+    fn table(&self, base: u64, index: u64) -> &AtomicU32 {
+        // SAFETY: callers keep the index inside their table, which is reserved and aligned.
+        unsafe { AtomicU32::from_ptr((base + index * 4) as *mut u32) }
+    }
+
     fn sharers_of(&self, side: Side, line: u64) -> &AtomicU32 {
         let at = self.sharers + line * 8 + side as u64 * 4;
         // SAFETY: as in `word`.
@@ -164,15 +177,20 @@ impl Planes for Shadow {
         (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
     }
 
-    fn note(&self, access: AccessId, alike: Option<u32>) {
-        if u64::from(access.0) >= ALIKE {
-            return;
+    fn note(&self, locks: LockSetId, alike: Option<u32>) {
+        if u64::from(locks.0) < ALIKE {
+            // One less than what a thread without such a lock compares with: never alike.
+            let alike = alike.unwrap_or(u32::MAX - 1);
+            self.table(self.alike, u64::from(locks.0)).store(alike, Ordering::Release);
         }
-        let at = self.alike + u64::from(access.0) * 4;
-        // SAFETY: inside the reserved table, aligned.
-        let entry = unsafe { AtomicU32::from_ptr(at as *mut u32) };
-        // One more than any thread's: never alike.
-        entry.store(alike.unwrap_or(u32::MAX - 1), Ordering::Release);
+    }
+
+    fn locks(&self, slot: usize, tick: u32) -> LockSetId {
+        LockSetId(self.table(self.lock_table(slot), u64::from(tick)).load(Ordering::Acquire))
+    }
+
+    fn set_locks(&self, slot: usize, tick: u32, locks: LockSetId) {
+        self.table(self.lock_table(slot), u64::from(tick)).store(locks.0, Ordering::Release);
     }
 
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
@@ -232,6 +250,7 @@ impl Planes for Shadow {
                 discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
             }
         }
+        discard(self.lock_table(slot), TICKS * 4);
     }
 }
 
