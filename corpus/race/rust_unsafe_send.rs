@@ -1,0 +1,37 @@
+// An Rc made Send by hand: its counter is not atomic.
+use std::rc::Rc;
+use std::thread;
+
+struct Sent(Rc<u32>);
+unsafe impl Send for Sent {}
+
+#[inline(never)]
+fn copy_and_drop(rc: &Rc<u32>) -> u32 {
+    let copy = Rc::clone(rc); // race: heap counter
+    let value = *copy;
+    drop(copy); // race: heap counter
+    std::hint::black_box(value)
+}
+
+fn main() {
+    let rc = Rc::new(7);
+    let (one, other) = (Sent(Rc::clone(&rc)), Sent(Rc::clone(&rc)));
+    std::mem::forget(rc);
+    let first = thread::spawn(move || {
+        let one = one;
+        for _ in 0..3 {
+            copy_and_drop(&one.0);
+        }
+        std::mem::forget(one);
+    });
+    let second = thread::spawn(move || {
+        let other = other;
+        for _ in 0..3 {
+            copy_and_drop(&other.0);
+        }
+        std::mem::forget(other);
+    });
+    first.join().unwrap();
+    second.join().unwrap();
+    println!("done");
+}
