@@ -21,7 +21,8 @@ static Matrix product(const Matrix &a, const Matrix &b)
     for (int row = 0; row < side; row++)
         for (int column = 0; column < side; column++)
             for (int k = 0; k < side; k++)
-                result[row * side + column] += a[row * side + k] * b[k * side + column];
+                result[row * side + column] =
+                    (result[row * side + column] + a[row * side + k] * b[k * side + column]) % 65521;
     return result;
 }
 

@@ -1,5 +1,7 @@
 // A spin lock of std::atomic_flag, and the waiting form of C++20.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of atomics look like those of plain variables
 #include <atomic>
 #include <cstdio>
 #include <thread>

@@ -1,5 +1,7 @@
 // std::atomic with each memory order that publishes: release/acquire, acq_rel, seq_cst, consume.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of atomics look like those of plain variables
 #include <atomic>
 #include <cstdio>
 #include <thread>

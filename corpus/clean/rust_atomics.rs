@@ -1,5 +1,7 @@
 // Atomics of several kinds: a counter, a flag with release and acquire, a compare-exchange, a fence.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of atomics look like those of plain variables
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::thread;

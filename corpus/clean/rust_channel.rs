@@ -10,6 +10,7 @@ fn main() {
         for i in 0..20 {
             sender.send(Box::new([i; 4])).unwrap();
         }
+        drop(sender);
         answered.iter().map(|answer| *answer).sum::<u32>()
     });
     for mut item in receiver {

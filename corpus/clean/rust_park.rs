@@ -1,5 +1,7 @@
 // park and unpark hand the message over; the flag guards against a spurious wake-up.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of atomics look like those of plain variables
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,5 +1,7 @@
 // A ticket lock: fetch-and-add to draw a number, a spin until it is called, a plain store to call the next.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of atomics look like those of plain variables
 #include "start.h"
 #include <sched.h>
 #include <stdatomic.h>

@@ -12,8 +12,7 @@ static void replace()
 
 static void use(int *seen)
 {
-    int *now = current.get(); // race: current
-    *seen = now != nullptr;
+    *seen = current.get() != nullptr; // race: current
 }
 
 int main()

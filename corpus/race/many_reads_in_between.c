@@ -3,7 +3,7 @@
 #include "steps.h"
 #include "start.h"
 
-int shared;
+volatile int shared;
 int others[4096];
 
 static void *early_reader(void *unused)

@@ -3,7 +3,7 @@
 // needs: dynamic
 #include <stdio.h>
 
-int sum;
+volatile int sum;
 
 int main(void)
 {

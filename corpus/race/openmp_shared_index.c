@@ -2,7 +2,7 @@
 // build: gcc -fopenmp
 #include <stdio.h>
 
-int temporary;
+volatile int temporary;
 int values[32];
 
 int main(void)

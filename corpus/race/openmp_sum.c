@@ -2,7 +2,7 @@
 // build: gcc -fopenmp
 #include <stdio.h>
 
-int sum;
+volatile int sum; // one load and one store each, at their line
 
 int main(void)
 {

@@ -8,7 +8,10 @@ unsafe impl Send for Shared {}
 static GUARDED: Mutex<u32> = Mutex::new(0);
 
 fn main() {
-    let pointer = Shared(&raw mut *GUARDED.lock().unwrap());
+    let pointer = {
+        let mut held = GUARDED.lock().unwrap();
+        Shared(&raw mut *held)
+    };
     let careful = thread::spawn(|| {
         *GUARDED.lock().unwrap() += 1; // race: GUARDED
     });

@@ -84,7 +84,8 @@ fn the_known_ones_exist() {
     for entry in Known::read().known {
         let missing = entry.programs.iter().find(|program| !names.contains(program));
         assert_eq!(missing, None, "in corpus/known.toml");
-        let way = entry.ways.iter().find(|way| !ways.contains(&way.trim_end_matches(" hb").to_owned()));
+        let way =
+            entry.ways.iter().find(|way| !ways.contains(&way.trim_end_matches(" hb").to_owned()));
         assert_eq!(way, None, "in corpus/known.toml");
     }
 }
@@ -98,7 +99,12 @@ fn the_corpus_is_large_enough() {
         let of_language = |p: &&Program| p.source.extension().is_some_and(|e| e == language);
         let (race, clean): (Vec<_>, Vec<_>) =
             programs.iter().filter(of_language).partition(|p| p.name.starts_with("race/"));
-        assert!(race.len() >= 10 && clean.len() >= 10, "{language}: {} and {}", race.len(), clean.len());
+        assert!(
+            race.len() >= 10 && clean.len() >= 10,
+            "{language}: {} and {}",
+            race.len(),
+            clean.len()
+        );
     }
 }
 
@@ -181,9 +187,13 @@ fn run_once(job: &Job, binary: &Path) -> Vec<Wrong> {
     command.arg("--").arg(binary).current_dir(directory.path()).stdin(Stdio::null());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    let text = std::fs::read_to_string(directory.path().join("found/report.json")).unwrap_or_default();
+    let text =
+        std::fs::read_to_string(directory.path().join("found/report.json")).unwrap_or_default();
     let Ok(report) = serde_json::from_str(&text) else {
-        return vec![Wrong { kind: WrongKind::DidNotRun, what: format!("{}: {said}", output.status) }];
+        return vec![Wrong {
+            kind: WrongKind::DidNotRun,
+            what: format!("{}: {said}", output.status),
+        }];
     };
     Judge { program: job.program, debug: job.way.debug, detector: job.detector }.judge(&report)
 }
@@ -208,7 +218,9 @@ fn print_verdicts(verdicts: &[Verdict], known: &Known) -> usize {
             (_, None) => "WRONG",
         };
         let known_wrong = verdict.wrong_runs > 0 && entry.is_some();
-        *counts.entry(if known_wrong { "known to be wrong" } else { "not as listed" }).or_default() += 1;
+        *counts
+            .entry(if known_wrong { "known to be wrong" } else { "not as listed" })
+            .or_default() += 1;
         failed += usize::from(!known_wrong);
         let runs = format!("{} of {}", verdict.wrong_runs, verdict.runs);
         println!("{:<48} {:<24} {runs:<8} {note}", verdict.program, verdict.way);

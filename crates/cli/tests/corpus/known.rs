@@ -29,9 +29,15 @@ impl Known {
     pub fn read() -> Known {
         let path = corpus().join("known.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let known: Known = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let known: Known =
+            toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         for entry in &known.known {
-            assert!(!entry.reason.trim().is_empty(), "{}: {:?} has no reason", path.display(), entry.programs);
+            assert!(
+                !entry.reason.trim().is_empty(),
+                "{}: {:?} has no reason",
+                path.display(),
+                entry.programs
+            );
         }
         known
     }

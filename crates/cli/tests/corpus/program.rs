@@ -159,7 +159,9 @@ impl Program {
         if !in_clean && self.races.is_empty() && self.undecidable.is_none() {
             return wrong("a program of race/ says where: `// race: VARIABLE`");
         }
-        if let Some(need) = self.needs.iter().find(|n| !["debug-info", "dynamic"].contains(&n.as_str())) {
+        if let Some(need) =
+            self.needs.iter().find(|n| !["debug-info", "dynamic"].contains(&n.as_str()))
+        {
             return wrong(&format!("`// needs: {need}` is unknown"));
         }
         if self.needs.iter().any(|need| need == "debug-info") && self.undecidable.is_none() {
