@@ -1,4 +1,9 @@
-// The value of a static Mutex is written through a raw pointer that forgot the lock.
+// The value of a static Mutex is written through a raw pointer that forgot the lock. Both threads are
+// there before either goes on, or what the standard library does with its own atomics at a thread's end and start might
+// order the two.
+#[path = "../support/steps.rs"]
+mod steps;
+
 use std::sync::Mutex;
 use std::thread;
 
@@ -13,12 +18,15 @@ fn main() {
         Shared(&raw mut *held)
     };
     let careful = thread::spawn(|| {
+        steps::wait(1);
         *GUARDED.lock().unwrap() += 1; // race: GUARDED
     });
     let careless = thread::spawn(move || {
         let pointer = pointer;
+        steps::wait(1);
         unsafe { *pointer.0 += 1 }; // race: GUARDED
     });
+    steps::done(1);
     careful.join().unwrap();
     careless.join().unwrap();
     println!("{}", *GUARDED.lock().unwrap() > 0);

@@ -1,4 +1,9 @@
-// An Rc made Send by hand: its counter is not atomic.
+// An Rc made Send by hand: its counter is not atomic. Both threads are
+// there before either goes on, or what the standard library does with its own atomics at a thread's end and start might
+// order the two.
+#[path = "../support/steps.rs"]
+mod steps;
+
 use std::rc::Rc;
 use std::thread;
 
@@ -19,6 +24,7 @@ fn main() {
     std::mem::forget(rc);
     let first = thread::spawn(move || {
         let one = one;
+        steps::wait(1);
         for _ in 0..3 {
             copy_and_drop(&one.0);
         }
@@ -26,11 +32,13 @@ fn main() {
     });
     let second = thread::spawn(move || {
         let other = other;
+        steps::wait(1);
         for _ in 0..3 {
             copy_and_drop(&other.0);
         }
         std::mem::forget(other);
     });
+    steps::done(1);
     first.join().unwrap();
     second.join().unwrap();
     println!("done");

@@ -13,7 +13,8 @@ static void handler(int number)
 
 static void *target(void *unused)
 {
-    step_wait(1);
+    step_done(1);
+    step_wait(2);
     return unused;
 }
 
@@ -21,9 +22,10 @@ int main(void)
 {
     signal(SIGUSR1, handler);
     pthread_t thread = start(target, NULL);
+    step_wait(1); // the thread is in its own code
     pthread_kill(thread, SIGUSR1);
     message = 41; // race: message
-    step_done(1);
+    step_done(2);
     finish(thread);
     printf("%d\n", message);
     return 0;
