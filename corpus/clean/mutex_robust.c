@@ -1,5 +1,6 @@
 // A robust lock whose owner died is handed to the next thread with EOWNERDEAD: still a lock that was acquired.
 // clean
+#include "steps.h"
 #include "start.h"
 #include <errno.h>
 
@@ -10,12 +11,16 @@ static void *dies_with_it(void *unused)
 {
     pthread_mutex_lock(&lock);
     counter++;
+    step_done(1);
     return unused;
 }
 
 static void *inherits(void *unused)
 {
-    int error = pthread_mutex_lock(&lock);
+    int error;
+
+    step_wait(1);
+    error = pthread_mutex_lock(&lock);
 
     if (error == EOWNERDEAD)
         pthread_mutex_consistent(&lock);
