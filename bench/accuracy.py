@@ -50,12 +50,13 @@ def read(source):
                       (build.group(1) if build else default).split(),
                       source.parent.name == "clean")
     for number, line in enumerate(text.splitlines(), 1):
-        marked = re.search(r"\S.*// (race|suspected): (.*)$", line)
+        marked = re.search(r"\S.*// (race|suspected|block): (.*)$", line)
         if not marked:
             continue
         for name in marked.group(2).split(";"):
             name = re.sub(r", (predicted|either)$", "", name.strip())
-            if marked.group(1) == "race":
+            # To ThreadSanitizer, allocating a block is a write to it, and it may name that one.
+            if marked.group(1) in ("race", "block"):
                 program.races.setdefault(name, set()).add(number)
             else:
                 program.suspected.add(number)
