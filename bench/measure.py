@@ -9,6 +9,7 @@ median over the repetitions of the ratios within one repetition.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -30,13 +31,25 @@ RESULTS = ROOT / "bench" / "results"
 # A hung cell must not hang the benchmark; the slowest honest one takes a few seconds.
 TIME_LIMIT_SECONDS = 300
 
+NOT_APPLICABLE = "only its binary is here"  # for a peer that has to be compiled in
+
 
 @dataclass(frozen=True)
 class Program:
-    """Something to run; its arguments are complete, its output is thrown away."""
+    """Something to run; its arguments are complete, its output is thrown away.
+
+    A peer that has to be compiled in needs a variant of the program; where there is none, the peer
+    cannot run it.
+    """
 
     name: str
     argv: tuple
+    variants: tuple = ()  # pairs of a variant's name and its argv
+
+    def argv_for(self, way):
+        """What to run this way, or None."""
+        argv = self.argv if way.variant is None else dict(self.variants).get(way.variant)
+        return None if argv is None else way.prefix + argv
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,7 @@ class Way:
 
     name: str
     prefix: tuple = ()
+    variant: str | None = None  # which build of the program
 
 
 @dataclass
@@ -60,12 +74,14 @@ class Failed(Exception):
     """An execution that did not end as it does natively."""
 
 
-def compile_c(source, *options):
-    """Compiles one of bench/programs and returns the executable's path."""
+@functools.cache
+def compile_c(source, *options, compiler="cc", variant=None):
+    """Compiles one of bench/programs, once, and returns the executable's path."""
     source = ROOT / "bench" / "programs" / source
     WORK.mkdir(parents=True, exist_ok=True)
-    executable = WORK / source.stem
-    subprocess.run(["cc", "-g", "-O2", "-pthread", *options, source, "-o", executable], check=True)
+    executable = WORK / (source.stem if variant is None else f"{source.stem}-{variant}")
+    subprocess.run([compiler, "-g", "-O2", "-pthread", *options, source, "-o", executable, "-lm"],
+                   check=True)
     return str(executable)
 
 
@@ -93,7 +109,8 @@ def text_file(megabytes, seed=1):
 class Stopwatch:
     """Runs programs and tells what they cost."""
 
-    def __init__(self):
+    def __init__(self, time_limit=TIME_LIMIT_SECONDS):
+        self.time_limit = time_limit
         self.program = compile_c("stopwatch.c", "-static")
         self.scratch = tempfile.TemporaryDirectory(prefix="raddle-bench-")
 
@@ -107,9 +124,9 @@ class Stopwatch:
                                      stdout=subprocess.DEVNULL, stderr=stderr,
                                      cwd=self.scratch.name, start_new_session=True)
             try:
-                child.wait(TIME_LIMIT_SECONDS)
+                child.wait(self.time_limit)
             except subprocess.TimeoutExpired:
-                raise Failed(f"not done after {TIME_LIMIT_SECONDS} s") from None
+                raise Failed(f"did not finish in {self.time_limit} s") from None
             finally:
                 if child.poll() is None:  # too slow, or we were interrupted
                     os.killpg(child.pid, signal.SIGKILL)
@@ -144,8 +161,12 @@ class Grid:
         cell = (program.name, way.name)
         if cell in self.failures:
             return
+        argv = program.argv_for(way)
+        if argv is None:
+            self.failures[cell] = NOT_APPLICABLE
+            return
         try:
-            cost = stopwatch.run(way.prefix + program.argv, expected_exit=0)
+            cost = stopwatch.run(argv, expected_exit=0)
         except Failed as failure:
             self.failures[cell] = str(failure)
             return

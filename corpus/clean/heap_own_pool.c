@@ -1,0 +1,56 @@
+// A pool of the program's own: nodes go back to a free list under a lock and are taken out again by others, who use them
+// without it. Correct, and only the lock orders the users: a predicted finding about a node is what the weak order must
+// say, unless a hook file names the pool's functions. An observed one would be wrong.
+// clean
+#include "start.h"
+
+struct node {
+    struct node *next;
+    int value;
+};
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct node nodes[2];
+struct node *available;
+
+static struct node *take(void)
+{
+    struct node *node;
+
+    pthread_mutex_lock(&lock);
+    node = available;
+    if (node)
+        available = node->next; // suspected: nodes, predicted
+    pthread_mutex_unlock(&lock);
+    return node;
+}
+
+static void give(struct node *node)
+{
+    pthread_mutex_lock(&lock);
+    node->next = available; // suspected: nodes, predicted
+    available = node;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *worker(void *unused)
+{
+    for (int i = 0; i < 10; i++) {
+        struct node *mine = take();
+        if (mine) {
+            mine->value = i; // suspected: nodes, predicted
+            mine->value++; // suspected: nodes, predicted
+            give(mine);
+        }
+    }
+    return unused;
+}
+
+int main(void)
+{
+    give(&nodes[0]);
+    give(&nodes[1]);
+    both(worker, worker);
+    puts("done");
+    return 0;
+}

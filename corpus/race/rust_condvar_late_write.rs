@@ -1,0 +1,26 @@
+// The message is written after the notification.
+use std::cell::UnsafeCell;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+struct Message(UnsafeCell<u32>);
+unsafe impl Sync for Message {}
+
+static READY: Mutex<bool> = Mutex::new(false);
+static CHANGED: Condvar = Condvar::new();
+static MESSAGE: Message = Message(UnsafeCell::new(0));
+
+fn main() {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            *READY.lock().unwrap() = true;
+            CHANGED.notify_one();
+            unsafe { *MESSAGE.0.get() = 41 }; // race: MESSAGE
+        });
+        scope.spawn(|| {
+            drop(CHANGED.wait_while(READY.lock().unwrap(), |ready| !*ready).unwrap());
+            unsafe { *MESSAGE.0.get() += 1 }; // race: MESSAGE
+        });
+    });
+    println!("{}", unsafe { *MESSAGE.0.get() } > 0);
+}
