@@ -228,9 +228,9 @@ impl Stacks {
             let found_at = registers.sp().wrapping_sub(8);
             if let Ok(known) = last.binary_search_by_key(&found_at, |frame| frame.at)
                 && last[known].return_address == return_address
-                && last[known + 1..].iter().all(|frame| {
-                    target::stack_word(frame.at, stack) == Some(frame.return_address)
-                })
+                && last[known + 1..]
+                    .iter()
+                    .all(|frame| target::stack_word(frame.at, stack) == Some(frame.return_address))
             {
                 return known;
             }

@@ -144,15 +144,15 @@ impl<P: Planes> FastHybrid<P> {
         self.lock().specials.len()
     }
 
-    /// A plain access. `describe` is asked at most once, and only if there is something new. Of a
-    /// thread's own stack the newest access counts.
+    /// A plain access. `describe` is asked at most once, and only if there is something new. `keeps`
+    /// says of a granule whether an access that loses its cell is worth keeping.
     pub fn access(
         &self,
         thread: ThreadId,
         standing: &Standing,
         side: Side,
         (start, end): (u64, u64),
-        own_stack: bool,
+        mut keeps: impl FnMut(u64) -> bool,
         mut describe: impl FnMut() -> AccessId,
     ) -> Outcome {
         let mut described = None;
@@ -169,7 +169,7 @@ impl<P: Planes> FastHybrid<P> {
                 }
                 let access = *described.get_or_insert_with(&mut describe);
                 self.restamp(standing, side, granule, (bytes, access), |cell, was| {
-                    if !own_stack {
+                    if keeps(granule) {
                         self.keep(&mut self.lock(), standing.slot(), granule, (cell, was));
                     }
                 });
@@ -337,13 +337,7 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
-    fn keep(
-        &self,
-        state: &mut State,
-        slot: usize,
-        granule: u64,
-        (cell, access): (Cell, AccessId),
-    ) {
+    fn keep(&self, state: &mut State, slot: usize, granule: u64, (cell, access): (Cell, AccessId)) {
         let settled = state.settled(slot);
         if cell.tick() <= settled {
             return;
@@ -659,7 +653,8 @@ impl<P: Planes> FastHybrid<P> {
                         let cell = self.planes.cell(slot, side, granule);
                         if cell.bytes() & bytes != 0 {
                             let rest = cell.bytes() & !bytes;
-                            let rest = if rest == 0 { Cell::EMPTY } else { Cell::new(cell.tick(), rest) };
+                            let rest =
+                                if rest == 0 { Cell::EMPTY } else { Cell::new(cell.tick(), rest) };
                             self.planes.set_cell(slot, side, granule, rest);
                         }
                     }

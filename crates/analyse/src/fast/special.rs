@@ -78,7 +78,8 @@ impl Specials {
         let gone: Vec<u64> = self.granules.range(touched).map(|(at, _)| *at).collect();
         for granule in gone {
             let at = granule * GRANULE;
-            let (_, bytes) = granules(at.max(start), (at + GRANULE).min(end)).next().unwrap_or((0, 0));
+            let (_, bytes) =
+                granules(at.max(start), (at + GRANULE).min(end)).next().unwrap_or((0, 0));
             let Some(special) = self.granules.get_mut(&granule) else { continue };
             for kept in &mut special.kept {
                 kept.bytes &= !bytes;

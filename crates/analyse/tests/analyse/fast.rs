@@ -3,13 +3,13 @@
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
+use raddle_analyse::ConditionRule;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
 use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, SLOTS, Side, Standing};
 use raddle_analyse::order::Orders;
 use raddle_analyse::touch::Kind;
-use raddle_analyse::ConditionRule;
 use raddle_model::finding::{Certainty, Finding};
 use raddle_model::{AccessKind, Address, Event, EventKind};
 use std::collections::BTreeMap;
@@ -131,14 +131,21 @@ fn access(
 ) -> Outcome {
     let side = if kind == AccessKind::Read { Side::Read } else { Side::Write };
     let bytes = (address.0, address.0 + u64::from(size));
-    detector.access(event.thread, standing, side, bytes, false, || {
-        detector.describe(Description {
-            kind: Kind::Access(kind),
-            size: u64::from(size),
-            place: event.place,
-            stack: event.stack,
-        })
-    })
+    detector.access(
+        event.thread,
+        standing,
+        side,
+        bytes,
+        |_| true,
+        || {
+            detector.describe(Description {
+                kind: Kind::Access(kind),
+                size: u64::from(size),
+                place: event.place,
+                stack: event.stack,
+            })
+        },
+    )
 }
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {

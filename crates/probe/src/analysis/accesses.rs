@@ -23,7 +23,32 @@ const ROWS: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub struct AccessCache {
     rows: Vec<Row>,
+    kept: KeptFilter,
     count: u64,
+}
+
+/// How often accesses of a granule were kept beside its cell. What is read under ever other locks would
+/// be kept each time, for ever; the first few lock sets are enough.
+#[derive(Debug, Default)]
+struct KeptFilter {
+    rows: Vec<(u64, u8)>,
+}
+
+/// More than a granule has room for.
+const KEPT: u8 = 16;
+
+impl KeptFilter {
+    fn may_keep(&mut self, granule: u64) -> bool {
+        if self.rows.is_empty() {
+            self.rows.resize(ROWS, (0, 0));
+        }
+        let row = &mut self.rows[granule as usize % ROWS];
+        if row.0 != granule {
+            *row = (granule, 0);
+        }
+        row.1 = row.1.saturating_add(1);
+        row.1 <= KEPT
+    }
 }
 
 /// An access described before.
@@ -105,9 +130,12 @@ impl Analysis {
         thread.find_stack(spot.sp);
         let stack = thread.stack_region;
         let own_stack = (stack.0..stack.1).contains(&start);
-        let outcome = fast.access(thread.id, &standing, side, (start, end), own_stack, || {
+        let mut kept = std::mem::take(&mut thread.accesses.kept);
+        let keeps = |granule| !own_stack && kept.may_keep(granule);
+        let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
             describe(fast, probe, thread, spot, touching)
         });
+        thread.accesses.kept = kept;
         thread.standing = Some(standing);
         self.report(thread);
         outcome == Outcome::Done
@@ -123,7 +151,8 @@ fn describe(
 ) -> AccessId {
     thread.accesses.count += 1;
     let stack_range = spot.sp..thread.stack_region.1;
-    let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let number = (hash >> 40) as usize % ROWS;
     let cache = &mut thread.accesses;
     if cache.rows.is_empty() {
