@@ -9,11 +9,62 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
-use raddle_model::hook::{Hook, Role, Span};
+use raddle_model::hook::{Hook, Role, Span, Success};
 use raddle_model::{AccessKind, Address, EventKind, Expr, LockMode};
 
 /// Longest thread name the kernel keeps, without its terminator.
 const NAME_LENGTH: usize = 15;
+
+/// The events of a role whose calls only need counting: one at every entry, and one at every return
+/// that succeeds. What another return means, only [`left`] knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Tally {
+    pub entry: Option<&'static str>,
+    pub success: Option<&'static str>,
+    /// The bits of the result that are zero when the call succeeded.
+    pub failure_bits: u32,
+}
+
+/// The tally of a hook that [`entered`] and [`left`] do nothing for but report events of a name that
+/// depends on success alone.
+pub fn tally(hook: &Hook) -> Option<Tally> {
+    let (lock, condition, barrier, semaphore) = (Address(0), Address(0), Address(0), Address(0));
+    // Does it matter for the event whether the call succeeded?
+    let mut judged = false;
+    let (entry, success) = match hook.role {
+        Role::LockAcquire { mode, .. } => {
+            judged = true;
+            let requested = EventKind::LockRequested { lock, mode };
+            (Some(requested), Some(EventKind::LockAcquired { lock, mode }))
+        }
+        Role::LockRelease { mode, .. } => (Some(EventKind::LockReleased { lock, mode }), None),
+        Role::ConditionSignal { .. } => {
+            (Some(EventKind::ConditionSignal { condition, all: false }), None)
+        }
+        Role::ConditionBroadcast { .. } => {
+            (Some(EventKind::ConditionSignal { condition, all: true }), None)
+        }
+        Role::BarrierWait { .. } => {
+            let leave = EventKind::BarrierLeave { barrier };
+            (Some(EventKind::BarrierEnter { barrier }), Some(leave))
+        }
+        Role::SemaphorePost { .. } => (Some(EventKind::SemaphorePost { semaphore }), None),
+        Role::SemaphoreWait { .. } => {
+            judged = true;
+            (None, Some(EventKind::SemaphoreAcquired { semaphore }))
+        }
+        _ => return None,
+    };
+    let failure_bits = match hook.success {
+        _ if !judged => 0,
+        Success::Always => 0,
+        Success::Zero | Success::Equals(0) => u32::MAX,
+        _ => return None,
+    };
+    let simple = hook.opaque && hook.callback.is_none();
+    let name = |kind: Option<EventKind>| kind.as_ref().map(EventKind::name);
+    simple.then_some(Tally { entry: name(entry), success: name(success), failure_bits })
+}
 
 /// The function was entered. Returns what the return will need: the object, and one more value.
 pub fn entered(
