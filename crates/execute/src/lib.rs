@@ -20,6 +20,7 @@ mod supervise;
 pub mod target;
 
 pub use directory::RunDirectory;
+pub use facts::cache_directory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use target::{Target, TargetError};
 

@@ -5,10 +5,11 @@ use crate::binary::Binary;
 use crate::demangle;
 use crate::dwarf::{Sections, Shared};
 use crate::plt;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One function at a place.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// The function, demangled: `Counter::bump(int)`.
     pub function: Option<String>,

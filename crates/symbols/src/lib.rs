@@ -20,6 +20,7 @@ mod frames;
 mod ifunc;
 mod inlined;
 mod instances;
+mod kept_names;
 mod matching;
 mod places;
 mod plt;
