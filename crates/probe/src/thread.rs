@@ -229,11 +229,10 @@ impl ThreadState {
     pub fn add_quick(&mut self, probe: &Probe, row: &mut Row) {
         let hook = probe.monitor.hooks.get(row.hook as usize);
         let Some(tally) = hook.and_then(|h| h.tally.as_ref()) else { return };
-        for (name, times) in [(tally.entry, &mut row.entered), (tally.success, &mut row.succeeded)] {
+        let counted = [(&tally.entry, &mut row.entered), (&tally.success, &mut row.succeeded)];
+        for (names, times) in counted {
             let times = std::mem::take(times);
-            if let Some(name) = name
-                && times != 0
-            {
+            for name in names.iter().filter(|_| times != 0) {
                 let key = (name.as_ptr() as usize, row.place);
                 self.counts.entry(key).or_insert((name, 0)).1 += times;
             }

@@ -127,7 +127,7 @@ pub fn enter(
 
 /// From now on the trampoline counts this call by itself.
 fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
-    let Some(tally) = probe.monitor.hooks[index as usize].tally else { return };
+    let Some(tally) = &probe.monitor.hooks[index as usize].tally else { return };
     let Some(mut quick) = thread.quick.take() else { return };
     if thread.log().is_some() {
         let row = quick.row(spot.pc);

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicU32;
 pub struct Monitor {
     /// The hook table; module facts refer to it by index.
     pub hooks: Vec<MonitoredHook>,
-    /// Nothing but counts of synchronisation is wanted: simple calls are counted by the trampoline.
+    /// Nothing but counts is wanted: simple calls are counted by the trampoline.
     pub tallies: bool,
     /// Threads by their library's handle.
     pub handles: Mutex<FxHashMap<u64, ThreadId>>,
@@ -63,7 +63,7 @@ impl Monitor {
     /// Prepares the hook table for what was asked.
     pub fn new(options: &ProbeOptions) -> Monitor {
         let memory = options.memory == MemoryMode::On;
-        let tallies = options.count && options.sync && !options.functions && !memory;
+        let tallies = options.count && !options.functions;
         let hooks = options.hooks.iter().map(|hook| MonitoredHook {
             active: options.functions
                 || match hook.role {
@@ -76,7 +76,7 @@ impl Monitor {
                     // memory needs these too.
                     _ => options.sync || memory,
                 },
-            tally: roles::tally(hook).filter(|_| tallies),
+            tally: roles::tally(hook, |family| options.wants(family)).filter(|_| tallies),
             hook: hook.clone(),
         });
         Monitor {
