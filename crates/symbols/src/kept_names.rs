@@ -32,7 +32,8 @@ impl KeptNames {
     /// whose debug information may come from the network today and not tomorrow.
     pub fn open(path: &Path, sources: &DebugSources, directory: &Path) -> Option<KeptNames> {
         let layout = Layout::read(path).ok()?;
-        if layout.build_id.is_empty() {
+        // Split debug information, which uses this section, is in files that may come and go.
+        if layout.build_id.is_empty() || layout.section(".debug_addr").is_some() {
             return None;
         }
         let identity = identity(path, &layout, sources).ok().filter(|(_, certain)| *certain)?.0;

@@ -22,6 +22,7 @@ mod inlined;
 mod instances;
 mod kept_names;
 mod matching;
+mod mini_debug_info;
 mod places;
 mod plt;
 mod symboliser;
