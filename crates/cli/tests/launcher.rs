@@ -134,7 +134,8 @@ fn scripts_run_under_their_interpreter() {
 fn the_time_limit_kills_and_says_so() {
     let scratch = Scratch::new();
     let started = Instant::now();
-    let arguments = ["--engine", "bare", "--timeout", "300ms"];
+    // Long enough for the engine to start on a busy machine.
+    let arguments = ["--engine", "bare", "--timeout", "3s"];
     let ran = scratch.events(&arguments, &[&"sh", &"-c", &"echo begun; exec sleep 60"]);
     ran.exits(124);
     assert_eq!(ran.stdout, "begun\n");
