@@ -174,8 +174,9 @@ fn native(case: &Case, scratch: &Scratch) -> Output {
 
 /// Every access and every synchronisation is counted.
 const COUNTED: &[&str] = &["--count"];
-/// Every event but accesses, of which there are too many to write, with its call stack.
-const STREAMED: &[&str] = &["--stacks", "--only", "sync,thread,function,output,process"];
+/// Every event with its call stack, but for accesses and for entries of functions: there are too many
+/// of these to write (a dump of a megabyte calls libc a million times).
+const STREAMED: &[&str] = &["--stacks", "--only", "sync,thread,output,process"];
 
 fn watched(case: &Case, scratch: &Scratch, how: &[&str]) -> Output {
     let mut command = Command::new(raddle());
