@@ -10,7 +10,8 @@ pub struct Names(Symboliser);
 impl Names {
     /// Reads modules when they are first asked about.
     pub fn new() -> Self {
-        Names(Symboliser::new(SymboliserOptions::default()))
+        let cache = raddle_execute::cache_directory("names");
+        Names(Symboliser::new(SymboliserOptions { cache, ..SymboliserOptions::default() }))
     }
 
     /// The symboliser itself.

@@ -134,7 +134,8 @@ fn scripts_run_under_their_interpreter() {
 fn the_time_limit_kills_and_says_so() {
     let scratch = Scratch::new();
     let started = Instant::now();
-    let arguments = ["--engine", "bare", "--timeout", "300ms"];
+    // Long enough for the engine to start on a busy machine.
+    let arguments = ["--engine", "bare", "--timeout", "3s"];
     let ran = scratch.events(&arguments, &[&"sh", &"-c", &"echo begun; exec sleep 60"]);
     ran.exits(124);
     assert_eq!(ran.stdout, "begun\n");
@@ -254,4 +255,173 @@ fn a_run_directory_in_use_is_left_alone() {
     ran.exits(125);
     assert!(ran.stderr.contains("is not empty"), "{ran:?}");
     assert_eq!(std::fs::read(scratch.path("runs/1/1.0.log")).unwrap(), b"mine");
+}
+
+/// Types Ctrl-C at a terminal of its own once the program there has said `ready`; prints what the
+/// terminal showed, and its exit code.
+const AT_A_TERMINAL: &str = r#"
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+shown, typed = b"", False
+while True:
+    try:
+        got = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not got:
+        break
+    shown += got
+    if not typed and b"ready" in shown:
+        os.write(terminal, b"\x03")
+        typed = True
+_, status = os.waitpid(pid, 0)
+print(shown.decode().replace("\r", ""))
+print("code", os.waitstatus_to_exitcode(status))
+"#;
+
+#[test]
+fn ctrl_c_at_a_terminal_is_the_targets() {
+    let scratch = Scratch::new();
+    let typed = |script: &str| {
+        let ran = Command::new("python3")
+            .args(["-c", AT_A_TERMINAL])
+            .arg(support::raddle())
+            .args(["events", "--timeout", "60s", "--engine", "bare", "--", "sh", "-c", script])
+            .current_dir(scratch.path(""))
+            .output()
+            .unwrap();
+        Ran::new(ran).exits(0).stdout.clone()
+    };
+    let caught = typed("trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.05; done");
+    assert!(caught.contains("caught") && caught.ends_with("code 7\n"), "{caught}");
+    let died = typed("echo ready; while :; do sleep 0.05; done");
+    assert!(died.ends_with("code 130\n"), "{died}");
+}
+
+/// An installed copy that everybody may use, as `./dev dist` lays it out; `None` if this is not
+/// root, who alone can run it as somebody else.
+fn installed_for_everybody(scratch: &Scratch) -> Option<std::path::PathBuf> {
+    if Command::new("id").arg("-u").output().unwrap().stdout != b"0\n" || !support::has_probe() {
+        eprintln!("skipped: only root can run a program as somebody else");
+        return None;
+    }
+    let home = support::raddle().parent().unwrap().to_owned();
+    let engine = std::env::var_os("DRIO_BUILD_DIR").map(std::path::PathBuf::from);
+    let engines = [
+        Some(home.join("engine/libdynamorio.so")),
+        Some(home.join("../lib/raddle/engine/libdynamorio.so")),
+        engine.map(|build| build.join("lib64/release/libdynamorio.so")),
+    ];
+    let engine = engines.into_iter().flatten().find(|path| path.exists()).unwrap();
+    std::fs::create_dir_all(scratch.path("bin")).unwrap();
+    std::fs::create_dir_all(scratch.path("lib/raddle/engine")).unwrap();
+    std::fs::copy(support::raddle(), scratch.path("bin/raddle")).unwrap();
+    let probe = [home.join("libraddle_probe.so"), home.join("../lib/raddle/libraddle_probe.so")];
+    let probe = probe.iter().find(|path| path.exists()).unwrap();
+    std::fs::copy(probe, scratch.path("lib/raddle/libraddle_probe.so")).unwrap();
+    std::fs::copy(engine, scratch.path("lib/raddle/engine/libdynamorio.so")).unwrap();
+    std::fs::set_permissions(scratch.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    Some(scratch.path("bin/raddle"))
+}
+
+/// Runs the installed copy as a user with no home and no rights.
+fn as_nobody(scratch: &Scratch, raddle: &std::path::Path, arguments: &[&str]) -> Ran {
+    let mut command = Command::new("runuser");
+    command.args(["-u", "nobody", "--", "env", "-i", "PATH=/usr/bin:/bin", "HOME=/nonexistent"]);
+    command.arg(raddle).args(arguments).current_dir(scratch.path(""));
+    Ran::new(command.output().unwrap())
+}
+
+#[test]
+fn a_user_without_rights_or_a_home_can_run_it() {
+    let scratch = Scratch::new();
+    let Some(raddle) = installed_for_everybody(&scratch) else { return };
+    scratch.compile(
+        "locks",
+        "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         int main(void) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m);\n\
+         printf(\"%d\\n\", (int)geteuid()); return 5; }",
+        &[],
+    );
+    let ran = as_nobody(&scratch, &raddle, &["events", "--only", "sync", "--", "./locks"]);
+    ran.exits(5);
+    assert_eq!(ran.stdout, "65534\n");
+    assert!(ran.stderr.lines().any(|line| line.contains("lock")), "{ran:?}");
+}
+
+#[test]
+fn a_program_with_file_capabilities_is_refused() {
+    let scratch = Scratch::new();
+    let Some(raddle) = installed_for_everybody(&scratch) else { return };
+    let program = scratch.compile("plain", "int main(void) { return 0; }", &[]);
+    let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&program).output();
+    match set {
+        Ok(set) if set.status.success() => {}
+        Ok(set) => {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&set.stderr));
+            return;
+        }
+        Err(e) => panic!("setcap (package libcap2-bin): {e}"),
+    }
+    let ran = as_nobody(&scratch, &raddle, &["events", "--engine", "bare", "--", "./plain"]);
+    ran.exits(126);
+    assert!(ran.stderr.contains("file capabilities"), "{ran:?}");
+}
+
+/// An engine that begins to end, and then does not. Takes as long as a command is patient.
+const STUCK_ENGINE: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+    char path[4096];
+    static char header[HEADER_BYTES];
+    int template = open(HEADER_FILE, O_RDONLY);
+    if (read(template, header, sizeof header) != sizeof header) return 1;
+    int pid = getpid();
+    memcpy(header + PID_AT, &pid, 4);
+    header[STATE_AT] = ENDING;
+    snprintf(path, sizeof path, "%s/%d.0.log", getenv("DYNAMORIO_CONFIGDIR"), pid);
+    int log = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (write(log, header, sizeof header) != sizeof header) return 1;
+    for (;;) pause();
+}
+"#;
+
+#[test]
+#[ignore = "half a minute; the full tier runs it"]
+fn a_process_that_never_finishes_ending_is_killed_and_is_our_failure() {
+    use raddle_wire::log::{self, header};
+    let scratch = Scratch::new();
+    if !support::has_probe() {
+        return;
+    }
+    std::fs::create_dir_all(scratch.path("bin")).unwrap();
+    std::fs::create_dir_all(scratch.path("lib/raddle/engine")).unwrap();
+    std::fs::copy(support::raddle(), scratch.path("bin/raddle")).unwrap();
+    scratch.put("lib/raddle/libraddle_probe.so", "");
+    let bytes = log::new_header(0);
+    let template = scratch.put("header", bytes);
+    let flags = [
+        format!("-DHEADER_BYTES={}", bytes.len()),
+        format!("-DHEADER_FILE=\"{}\"", template.display()),
+        format!("-DPID_AT={}", header::PID),
+        format!("-DSTATE_AT={}", header::STATE),
+        format!("-DENDING={}", log::State::Ending as u32),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let engine = scratch.compile("stuck", STUCK_ENGINE, &flags);
+    std::fs::rename(engine, scratch.path("lib/raddle/engine/libdynamorio.so")).unwrap();
+    let started = Instant::now();
+    let mut command = Command::new(scratch.path("bin/raddle"));
+    command.args(["events", "--only", "sync", "--", "true"]).current_dir(scratch.path(""));
+    let ran = Ran::new(command.output().unwrap());
+    ran.exits(125);
+    assert!(ran.stderr.contains("within 30 seconds"), "{ran:?}");
+    assert!(started.elapsed() >= Duration::from_secs(30));
 }

@@ -24,11 +24,12 @@ impl EngineFiles {
     pub fn find(with_probe: bool) -> Result<Self, ExecuteError> {
         let exe = std::env::current_exe().map_err(ExecuteError::during("finding this command"))?;
         let home = exe.parent().unwrap_or(Path::new("/"));
-        Self::find_from(home, option_env!("DRIO_BUILD_DIR").map(Path::new), with_probe)
+        let build = std::env::var_os("DRIO_BUILD_DIR").map(PathBuf::from);
+        Self::find_from(home, build.as_deref(), with_probe)
     }
 
-    /// Finds them for a command in the directory `home`; `build` is a finished build of the engine
-    /// that was known when the command was compiled.
+    /// Finds them for a command in the directory `home`; `build` is a finished build of the engine,
+    /// which a plain `cargo build` with `DRIO_BUILD_DIR` set leaves where it is.
     fn find_from(
         home: &Path,
         build: Option<&Path>,

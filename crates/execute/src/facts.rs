@@ -46,7 +46,7 @@ impl FactsMaker {
         let (questions, asked) = channel::<Question>();
         let (answered, answers) = channel();
         thread::Builder::new().name("raddle-facts".into()).spawn(move || {
-            let cache = cache_directory(&directory);
+            let cache = cache_directory("facts").unwrap_or_else(|| directory.clone());
             for question in asked {
                 let has_symbols = answer(&question, &hooks, &directory, &cache);
                 if answered.send(Answer { question, has_symbols }).is_err() {
@@ -129,19 +129,16 @@ fn put_empty(place: &Path) -> io::Result<()> {
     fs::rename(&beside, place)
 }
 
-/// Where facts are kept between executions: `$RADDLE_CACHE_DIR`, or the user's cache directory, or
-/// the run directory where neither can be written.
-fn cache_directory(run: &Path) -> PathBuf {
+/// Where things of this kind are kept between executions: under `$RADDLE_CACHE_DIR`, or the user's
+/// cache directory; nowhere if that cannot be written.
+pub fn cache_directory(kind: &str) -> Option<PathBuf> {
     let variable =
         |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let chosen = variable("RADDLE_CACHE_DIR")
         .or_else(|| variable("XDG_CACHE_HOME").map(|home| home.join("raddle")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/raddle")))
-        .map(|cache| cache.join("facts"));
-    match chosen {
-        Some(cache) if writable(&cache) => cache,
-        _ => run.to_owned(),
-    }
+        .map(|cache| cache.join(kind));
+    chosen.filter(|cache| writable(cache))
 }
 
 fn writable(directory: &Path) -> bool {

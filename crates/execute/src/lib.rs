@@ -21,6 +21,7 @@ pub mod target;
 
 pub use directory::RunDirectory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
+pub use facts::cache_directory;
 pub use target::{Target, TargetError};
 
 use engine::EngineFiles;

@@ -236,7 +236,7 @@ core::arch::global_asm!(
 .macro raddle_middle side, wide
  .p2align 6
  mov qword ptr gs:[0x5A5A0008], rax
- mov rax, qword ptr gs:[0x5A5A0080]
+ mov rax, qword ptr gs:[0x5A5A00A0]
  mov [rax + 0x50], rcx
  mov [rax + 0x58], rdx
  mov [rax + 0x60], rbx
@@ -349,11 +349,11 @@ core::arch::global_asm!(
  ret
 6:
  raddle_restore
- jmp qword ptr gs:[0x5A5A0088]
+ jmp qword ptr gs:[0x5A5A00A8]
 7:
  mov dword ptr [rax + 0x8c], 1
  raddle_restore
- jmp qword ptr gs:[0x5A5A0088]
+ jmp qword ptr gs:[0x5A5A00A8]
 .endm
 
  .p2align 6

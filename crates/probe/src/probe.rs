@@ -15,7 +15,7 @@ use raddle_dynamorio::process::{self, MachineState, Module, SystemCall, Thread};
 use raddle_dynamorio::slots::Slots;
 use raddle_model::{Family, ThreadId};
 use raddle_wire::log::{Record, State};
-use raddle_wire::options::{self, MemoryMode, ProbeOptions};
+use raddle_wire::options::{self, ProbeOptions};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -124,13 +124,7 @@ impl Probe {
 
     /// Are events of this family reported?
     pub fn wants(&self, family: Family) -> bool {
-        match family {
-            Family::Memory => self.options.memory == MemoryMode::On,
-            Family::Sync | Family::Thread => self.options.sync,
-            Family::Function => self.options.functions,
-            Family::Output => self.options.output,
-            Family::Process => true,
-        }
+        self.options.wants(family)
     }
 }
 

@@ -7,8 +7,9 @@
 use crate::analysis::{AccessCache, Recent, Touching};
 use crate::memory::Reservation;
 use crate::memory::log::{Log, Writer};
+use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
-use crate::monitor::hooks::Pending;
+use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
 use crate::stacks::{Spot, ThreadStacks};
@@ -33,6 +34,8 @@ pub struct ThreadState {
     pub stack: Reservation,
     /// Executions per block, in count mode.
     pub counters: Option<Reservation>,
+    /// Hooked calls counted by the trampoline, when nothing else is wanted of them.
+    pub quick: Option<QuickTable>,
     /// Hooked calls that have not returned, innermost last.
     pub pending: Vec<Pending>,
     /// OpenMP teams this thread works in, innermost last.
@@ -80,6 +83,18 @@ pub enum Inside {
     Margin = 3,
 }
 
+impl Inside {
+    /// By its number in the slot.
+    pub fn from_slot(number: u64) -> Inside {
+        match number {
+            0 => Inside::Program,
+            1 => Inside::Library,
+            2 => Inside::Allocator,
+            _ => Inside::Margin,
+        }
+    }
+}
+
 /// See [`ThreadState::scan`].
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Scan {
@@ -101,6 +116,7 @@ impl ThreadState {
             slots,
             stack: Reservation::new(STACK_SIZE)?,
             counters,
+            quick: None,
             pending: Vec::new(),
             teams: Vec::new(),
             last_child: None,
@@ -134,12 +150,7 @@ impl ThreadState {
 
     /// Whose code runs.
     pub fn inside(&self) -> Inside {
-        match self.slots.get(slot::OPAQUE) {
-            0 => Inside::Program,
-            1 => Inside::Library,
-            2 => Inside::Allocator,
-            _ => Inside::Margin,
-        }
+        Inside::from_slot(self.slots.get(slot::OPAQUE))
     }
 
     /// Enters or leaves the inside of an opaque hooked function.
@@ -218,6 +229,9 @@ impl ThreadState {
     /// Writes what was counted; the thread has stopped.
     pub fn flush_counts(&mut self, probe: &Probe) {
         const ROWS: usize = 500;
+        if let Some(mut quick) = self.quick.take() {
+            quick.rows().for_each(|row| self.add_quick(probe, row));
+        }
         let mut events: Vec<_> = self
             .counts
             .drain()
@@ -231,6 +245,20 @@ impl ThreadState {
         let places = probe.instrumentation.counted(counters);
         for rows in places.chunks(ROWS) {
             self.write(&Record::Counts { thread: self.id, places: rows.to_vec() });
+        }
+    }
+
+    /// Adds a row of the quick counts to the others and empties it.
+    pub fn add_quick(&mut self, probe: &Probe, row: &mut Row) {
+        let hook = probe.monitor.hooks.get(row.hook as usize);
+        let Some(tally) = hook.and_then(|h| h.tally.as_ref()) else { return };
+        let counted = [(&tally.entry, &mut row.entered), (&tally.success, &mut row.succeeded)];
+        for (names, times) in counted {
+            let times = std::mem::take(times);
+            for name in names.iter().filter(|_| times != 0) {
+                let key = (name.as_ptr() as usize, row.place);
+                self.counts.entry(key).or_insert((name, 0)).1 += times;
+            }
         }
     }
 
@@ -253,6 +281,9 @@ impl ThreadState {
         self.writer = Writer::new(id);
         self.log = log;
         self.counts.clear();
+        if let Some(quick) = &mut self.quick {
+            quick.clear();
+        }
         self.last_child = None;
     }
 }
@@ -280,6 +311,7 @@ impl Registry {
         state.slots.set(slot::HANDLERS, handlers);
         state.slots.set(slot::PRIVATE_FS, private_fs);
         state.slots.set(slot::PENDING, u64::MAX);
+        state.slots.set(slot::QUICK, state.quick.as_ref().map_or(0, QuickTable::start));
         state.slots.set(slot::COUNTERS, state.counters.as_ref().map_or(0, Reservation::start));
         let state = Box::into_raw(Box::new(state));
         // SAFETY: just made; the current thread is its owner.
@@ -341,5 +373,7 @@ pub fn current(probe: &Probe) -> Option<&'static mut ThreadState> {
     // SAFETY: the slot is null or the state of this very thread, which lives until the thread's
     // end. An engine callback and a handler never run in one thread at once, and no caller keeps
     // the reference beyond its callback.
-    unsafe { state.as_mut() }
+    let thread = unsafe { state.as_mut() }?;
+    hooks::settle(thread);
+    Some(thread)
 }

@@ -9,11 +9,14 @@
 //! The code below is a template: every `gs` displacement is `PLACEHOLDER + 8 * slot` and is set
 //! right in the copy that [`install`] makes.
 
+use crate::instrument::handlers::Number;
 use crate::memory::environment;
+use crate::memory::quick::{Layout, ROW_BITS, Row, SPREAD};
 use crate::thread::ThreadState;
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::{Slot, Slots};
+use std::mem::offset_of;
 
 /// The slots and what they hold.
 pub mod slot {
@@ -43,17 +46,23 @@ pub mod slot {
     pub const COUNTERS: Slot = Slot(11);
     /// A block that must be built anew; zero if none.
     pub const REBUILD: Slot = Slot(12);
+    /// Address of the thread's [`crate::memory::quick::Layout`].
+    pub const QUICK: Slot = Slot(13);
+    /// rcx, rdx and the flags while a quick path runs.
+    pub const QUICK_RCX: Slot = Slot(14);
+    pub const QUICK_RDX: Slot = Slot(15);
+    pub const QUICK_FLAGS: Slot = Slot(16);
     /// The thread's current segment as a cell, twice (fast detector).
-    pub const SEGMENT: Slot = Slot(13);
+    pub const SEGMENT: Slot = Slot(17);
     /// Where the cells of the thread's writes are, and those of its reads.
-    pub const WRITE_KEY: Slot = Slot(14);
-    pub const READ_KEY: Slot = Slot(15);
+    pub const WRITE_KEY: Slot = Slot(18);
+    pub const READ_KEY: Slot = Slot(19);
     /// Address of the thread's [`crate::middle::Middle`].
-    pub const MIDDLE: Slot = Slot(16);
+    pub const MIDDLE: Slot = Slot(20);
     /// Where the middle path goes when it is not sure: the entry for accesses.
-    pub const ACCESS_ENTRY: Slot = Slot(17);
+    pub const ACCESS_ENTRY: Slot = Slot(21);
     /// How many.
-    pub const COUNT: u32 = 18;
+    pub const COUNT: u32 = 22;
 }
 
 /// The application's registers as a handler sees them.
@@ -218,13 +227,153 @@ raddle_lean_begin:
  popfq
  mov rsp, qword ptr gs:[0x5A5A0010]
  ret
+
+# The quick paths: no stack of ours, no fs, no Rust. Three registers and the flags are used and put
+# back. What they do not know goes on to the entry of the handler as if it had been called.
+
+ .p2align 5
+.globl raddle_quick_entered
+.hidden raddle_quick_entered
+raddle_quick_entered:
+ mov qword ptr gs:[0x5A5A0008], rax
+ lahf
+ seto al
+ mov qword ptr gs:[{flags}], rax
+ mov qword ptr gs:[{rcx}], rcx
+ mov qword ptr gs:[{rdx}], rdx
+ # Is a pending call left behind, or this a jump out of it?
+ lea rcx, [rsp + 144]
+ cmp rcx, qword ptr gs:[{pending}]
+ jae 7f
+ # Inside a library or an allocator it does not count.
+ mov eax, dword ptr gs:[{opaque}]
+ dec eax
+ cmp eax, 1
+ jbe 6f
+ # The row of the call site.
+ mov rdx, qword ptr [rsp + 136]
+ imul ecx, edx, {spread}
+ shr ecx, {row_shift}
+ shl ecx, {row_size_bits}
+ mov rax, qword ptr gs:[{quick}]
+ lea rcx, [rax + rcx + {rows}]
+ cmp rdx, qword ptr [rcx + {returns_to}]
+ jne 7f
+ mov edx, dword ptr gs:[{number}]
+ cmp edx, dword ptr [rcx + {site}]
+ jne 7f
+ mov rdx, qword ptr [rax + {table_age}]
+ mov edx, dword ptr [rdx]
+ cmp edx, dword ptr [rcx + {age}]
+ jne 7f
+ inc qword ptr [rcx + {entered}]
+ # It is the pending call now. The row comes last: with it the frame is valid.
+ lea rdx, [rsp + 144]
+ mov qword ptr [rax + {frame_sp}], rdx
+ mov rdx, qword ptr gs:[{pending}]
+ mov qword ptr [rax + {outer_pending}], rdx
+ mov rdx, qword ptr gs:[{opaque}]
+ mov qword ptr [rax + {outer_inside}], rdx
+ mov qword ptr [rax + {frame}], rcx
+ lea rdx, [rsp + 144]
+ mov qword ptr gs:[{pending}], rdx
+ mov qword ptr gs:[{opaque}], 1
+6:
+ mov rdx, qword ptr gs:[{rdx}]
+ mov rcx, qword ptr gs:[{rcx}]
+ mov rax, qword ptr gs:[{flags}]
+ add al, 0x7f
+ sahf
+ mov rax, qword ptr gs:[0x5A5A0008]
+ ret
+7:
+ mov rdx, qword ptr gs:[{rdx}]
+ mov rcx, qword ptr gs:[{rcx}]
+ mov rax, qword ptr gs:[{flags}]
+ add al, 0x7f
+ sahf
+ mov rax, qword ptr gs:[0x5A5A0008]
+ jmp raddle_lean_begin + {entered_entry}
+
+# At a return site the flags are not the application's: the comparison has borrowed them.
+ .p2align 5
+.globl raddle_quick_returned
+.hidden raddle_quick_returned
+raddle_quick_returned:
+ mov qword ptr gs:[0x5A5A0008], rax
+ mov qword ptr gs:[{rcx}], rcx
+ mov qword ptr gs:[{rdx}], rdx
+ mov rax, qword ptr gs:[{quick}]
+ mov rcx, qword ptr [rax + {frame}]
+ test rcx, rcx
+ jz 5f
+ lea rdx, [rsp + 136]
+ cmp rdx, qword ptr [rax + {frame_sp}]
+ jne 5f
+ mov edx, dword ptr gs:[{number}]
+ cmp edx, dword ptr [rcx + {return_site}]
+ jne 5f
+ mov edx, dword ptr gs:[{result}]
+ and edx, dword ptr [rcx + {failure_bits}]
+ jnz 5f
+ inc qword ptr [rcx + {succeeded}]
+ mov qword ptr [rax + {frame}], 0
+ mov rdx, qword ptr [rax + {outer_pending}]
+ mov qword ptr gs:[{pending}], rdx
+ mov rdx, qword ptr [rax + {outer_inside}]
+ mov qword ptr gs:[{opaque}], rdx
+ mov rdx, qword ptr gs:[{rdx}]
+ mov rcx, qword ptr gs:[{rcx}]
+ mov rax, qword ptr gs:[0x5A5A0008]
+ ret
+5:
+ mov rdx, qword ptr gs:[{rdx}]
+ mov rcx, qword ptr gs:[{rcx}]
+ mov rax, qword ptr gs:[0x5A5A0008]
+ jmp raddle_lean_begin + {returned_entry}
 raddle_lean_end:
-"#
+"#,
+    rcx = const at(slot::QUICK_RCX),
+    rdx = const at(slot::QUICK_RDX),
+    flags = const at(slot::QUICK_FLAGS),
+    quick = const at(slot::QUICK),
+    pending = const at(slot::PENDING),
+    opaque = const at(slot::OPAQUE),
+    number = const at(slot::NUMBER),
+    result = const at(slot::RESULT),
+    spread = const SPREAD as i32,
+    row_shift = const u32::BITS - ROW_BITS,
+    row_size_bits = const size_of::<Row>().trailing_zeros(),
+    rows = const offset_of!(Layout, rows),
+    frame = const offset_of!(Layout, frame),
+    frame_sp = const offset_of!(Layout, frame_sp),
+    outer_pending = const offset_of!(Layout, outer_pending),
+    outer_inside = const offset_of!(Layout, outer_inside),
+    table_age = const offset_of!(Layout, age),
+    returns_to = const offset_of!(Row, returns_to),
+    site = const offset_of!(Row, site),
+    age = const offset_of!(Row, age),
+    return_site = const offset_of!(Row, return_site),
+    failure_bits = const offset_of!(Row, failure_bits),
+    entered = const offset_of!(Row, entered),
+    succeeded = const offset_of!(Row, succeeded),
+    entered_entry = const Number::Entered as usize * ENTRY_SIZE,
+    returned_entry = const Number::Returned as usize * ENTRY_SIZE,
 );
+
+/// The displacement that stands for a slot in the template.
+const fn at(slot: Slot) -> u32 {
+    PLACEHOLDER + 8 * slot.0
+}
+
+/// A row's address is computed by a shift.
+const _: () = assert!(size_of::<Row>().is_power_of_two());
 
 unsafe extern "C" {
     static raddle_lean_begin: u8;
     static raddle_lean_end: u8;
+    static raddle_quick_entered: u8;
+    static raddle_quick_returned: u8;
 }
 
 /// The installed entries, by handler number.
@@ -239,6 +388,16 @@ impl Trampoline {
         assert!(number < ENTRIES);
         self.code.offset(number * ENTRY_SIZE)
     }
+
+    /// The entry that counts a hooked call, and calls the handler only if it cannot.
+    pub fn quick_entered(&self) -> CodeAddress {
+        self.code.offset(offset_in_template(&raw const raddle_quick_entered))
+    }
+
+    /// The entry that counts a hooked call's return likewise.
+    pub fn quick_returned(&self) -> CodeAddress {
+        self.code.offset(offset_in_template(&raw const raddle_quick_returned))
+    }
 }
 
 /// Makes the template work for these slots and places it where the code cache can call it.
@@ -249,8 +408,8 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
     if !can_set_fs() {
         return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
     }
-    // One store per entry, and eleven accesses in the common part.
-    let code = place(template(), slots, ENTRIES + 11)?;
+    // One store per entry, the accesses of the common part and of the two quick paths.
+    let code = place(template(), slots, ENTRIES + 11 + 20 + 14)?;
     Ok(Trampoline { code })
 }
 
@@ -280,6 +439,10 @@ fn template() -> &'static [u8] {
         let end = &raw const raddle_lean_end;
         std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
     }
+}
+
+fn offset_in_template(label: *const u8) -> usize {
+    label as usize - template().as_ptr() as usize
 }
 
 /// Does the kernel allow `wrfsbase`?

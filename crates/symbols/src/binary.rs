@@ -4,6 +4,7 @@ use crate::debug_files::DebugSources;
 use crate::dwarf::Sections;
 use crate::elf::Image;
 use crate::error::SymbolError;
+use crate::mini_debug_info;
 use crate::symtab::SymbolTable;
 use std::path::Path;
 
@@ -21,6 +22,7 @@ impl Binary {
         let image = Image::open(path)?;
         let inside = image.layout.has_debug_information();
         let separate = if inside { None } else { sources.find(path, &image.layout) };
+        let separate = separate.or_else(|| mini_debug_info::unpack(&image));
         let symbols = SymbolTable::read(&image, separate.as_ref())?;
         let holder = separate.as_ref().unwrap_or(&image);
         let has_symbols = [Some(&image), separate.as_ref()]

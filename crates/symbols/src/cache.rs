@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bump when the same binary and hooks should give other facts than before.
-const CONTENT_VERSION: u32 = 1;
+const CONTENT_VERSION: u32 = 2;
 
 /// The file in the directory `cache` with the facts of the module `path`, made if it is not there.
 /// `digest` stands for everything in the request.
@@ -54,26 +54,37 @@ fn file_name(
     sources: &DebugSources,
 ) -> Result<String, SymbolError> {
     let layout = Layout::read(path)?;
+    let (identity, _) = identity(path, &layout, sources)?;
+    let place = if is_runtime(path, layout.soname.as_deref(), request.runtime) { "-r" } else { "" };
+    Ok(format!("{identity}-{digest:016x}{place}-{VERSION}.{CONTENT_VERSION}.facts"))
+}
+
+/// A build of a module and the debug information at hand, as part of a file name; and whether the
+/// same will be at hand next time.
+pub(crate) fn identity(
+    path: &Path,
+    layout: &Layout,
+    sources: &DebugSources,
+) -> Result<(String, bool), SymbolError> {
     let identity = match layout.build_id_text() {
         Some(build_id) => build_id,
         None => format!("content-{:016x}", content_hash(path)?),
     };
     // A stripped copy has the build-id of the original, and a debug file may come or go.
+    let mut certain = true;
     let debug = if layout.has_debug_information() {
         "inside".to_owned()
-    } else if let Some(file) = sources.local(path, &layout) {
+    } else if let Some(file) = sources.local(path, layout) {
         format!("beside-{:x}", fs::metadata(&file).map_or(0, |found| found.len()))
     } else if sources.may_ask_debuginfod() {
+        certain = false;
         "asked".to_owned()
     } else {
         "none".to_owned()
     };
     let symbols = if layout.has_symbol_table() { "named" } else { "stripped" };
-    let place = if is_runtime(path, layout.soname.as_deref(), request.runtime) { "-r" } else { "" };
     let length = layout.length;
-    Ok(format!(
-        "{identity}-{length:x}-{digest:016x}-{symbols}-{debug}{place}-{VERSION}.{CONTENT_VERSION}.facts"
-    ))
+    Ok((format!("{identity}-{length:x}-{symbols}-{debug}"), certain))
 }
 
 /// Another version of Rust may hash differently: then the facts are made once more.
@@ -84,7 +95,7 @@ fn content_hash(path: &Path) -> Result<u64, SymbolError> {
     Ok(hasher.finish())
 }
 
-fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let temporary = file.with_extension(format!("{}-{number}.new", std::process::id()));

@@ -3,7 +3,8 @@
 //! [`Sections`] takes the sections out of a file (uncompressing where needed, sharing the file's bytes
 //! where not); a [`View`] is a short-lived reader over them. An entry is named by a [`Die`], so
 //! indexes can outlive a view. Only what the symboliser needs is here: partial units, references
-//! between units, type signatures (DWARF 5) and dwz's supplementary file; no split DWARF.
+//! between units, type signatures (DWARF 5) and dwz's supplementary file. Of split DWARF (`.dwo`)
+//! only functions are read, by [`crate::frames`]; variables are then known by the symbol table.
 
 use crate::elf::Image;
 use gimli::{
@@ -51,6 +52,19 @@ impl Sections {
     pub fn share(&self) -> gimli::Dwarf<Shared> {
         self.main.borrow_with_sup(self.supplementary.as_ref(), Shared::clone)
     }
+}
+
+/// The half of a unit's debug information that the compiler left in a file of its own (`.dwo`).
+pub(crate) fn split_half(image: &Image, parent: &gimli::Dwarf<Shared>) -> gimli::Dwarf<Shared> {
+    let Ok(mut half) = gimli::Dwarf::load(|id| {
+        let name = id.dwo_name();
+        Ok::<_, std::convert::Infallible>(match name.map(|name| image.section_data(name)) {
+            Some(data) => Shared::new(Arc::from(&*data), LittleEndian),
+            None => Shared::new(Arc::from([]), LittleEndian),
+        })
+    });
+    half.make_dwo(parent);
+    half
 }
 
 fn section(image: &Image, id: SectionId) -> Shared {

@@ -138,7 +138,12 @@ pub(crate) struct Image {
 
 impl Image {
     pub fn open(path: &Path) -> Result<Image, SymbolError> {
-        let bytes: Arc<[u8]> = std::fs::read(path).map_err(SymbolError::read(path))?.into();
+        Image::parse(path, std::fs::read(path).map_err(SymbolError::read(path))?)
+    }
+
+    /// A file that stands inside the one at `path`, or is it.
+    pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Image, SymbolError> {
+        let bytes: Arc<[u8]> = bytes.into();
         let layout = Layout::parse(path, &bytes[..])?;
         Ok(Image { path: path.to_owned(), bytes, layout })
     }

@@ -3,12 +3,16 @@
 
 use crate::binary::Binary;
 use crate::demangle;
-use crate::dwarf::{Sections, Shared};
+use crate::dwarf::{self, Sections, Shared};
+use crate::elf::Image;
 use crate::plt;
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One function at a place.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// The function, demangled: `Counter::bump(int)`.
     pub function: Option<String>,
@@ -32,7 +36,16 @@ impl Lines {
 
     fn frames(&self, address: u64) -> Vec<Frame> {
         let mut found = Vec::new();
-        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return found };
+        let mut looked_up = self.0.find_frames(address);
+        let frames = loop {
+            match looked_up {
+                LookupResult::Output(frames) => break frames,
+                LookupResult::Load { load, continuation } => {
+                    looked_up = continuation.resume(split_half_of(&load));
+                }
+            }
+        };
+        let Ok(mut frames) = frames else { return found };
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
             let location = frame.location.as_ref();
@@ -49,6 +62,15 @@ impl Lines {
         }
         found
     }
+}
+
+/// The other half of a unit with split debug information, if it is where the compiler put it.
+fn split_half_of(load: &SplitDwarfLoad<Shared>) -> Option<Arc<gimli::Dwarf<Shared>>> {
+    let text = |part: &Shared| String::from_utf8_lossy(part.bytes()).into_owned();
+    let mut path = load.comp_dir.as_ref().map(text).map(PathBuf::from).unwrap_or_default();
+    path.push(load.path.as_ref().map(text)?);
+    let image = Image::open(&path).ok()?;
+    Some(Arc::new(dwarf::split_half(&image, &load.parent)))
 }
 
 /// The frames at an address, innermost first, at least one.

@@ -5,6 +5,7 @@
 use crate::binary::Binary;
 use crate::debug_files::DebugSources;
 use crate::frames::{self, Frame, Lines};
+use crate::kept_names::KeptNames;
 use crate::places;
 use crate::variables::{self, Variable, VariableIndex};
 use std::cell::OnceCell;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct SymboliserOptions {
     /// Where debug information may come from.
     pub sources: DebugSources,
+    /// Where names are kept between runs, if they are.
+    pub cache: Option<PathBuf>,
 }
 
 /// Gives places their names.
@@ -23,6 +26,7 @@ pub struct SymboliserOptions {
 pub struct Symboliser {
     options: SymboliserOptions,
     modules: HashMap<PathBuf, Option<Module>>,
+    kept: HashMap<PathBuf, Option<KeptNames>>,
 }
 
 struct Module {
@@ -33,13 +37,35 @@ struct Module {
 
 impl Symboliser {
     pub fn new(options: SymboliserOptions) -> Self {
-        Symboliser { options, modules: HashMap::new() }
+        Symboliser { options, ..Symboliser::default() }
     }
 
     /// The functions at an offset, the innermost inlined one first. There is always one frame,
     /// though it may know nothing. For a return address ask for the byte before it, which belongs
     /// to the call.
     pub fn frames(&mut self, path: &Path, offset: u64) -> Vec<Frame> {
+        if let Some(kept) = self.kept(path)
+            && let Some(frames) = kept.get(offset)
+        {
+            return frames.clone();
+        }
+        let frames = self.read_frames(path, offset);
+        if let Some(kept) = self.kept(path) {
+            kept.put(offset, &frames);
+        }
+        frames
+    }
+
+    fn kept(&mut self, path: &Path) -> Option<&mut KeptNames> {
+        let cache = self.options.cache.as_ref()?;
+        if !self.kept.contains_key(path) {
+            let opened = KeptNames::open(path, &self.options.sources, cache);
+            self.kept.insert(path.to_owned(), opened);
+        }
+        self.kept.get_mut(path)?.as_mut()
+    }
+
+    fn read_frames(&mut self, path: &Path, offset: u64) -> Vec<Frame> {
         let Some(module) = self.module(path) else { return vec![Frame::default()] };
         let lines = module.lines.get_or_init(|| module.binary.dwarf.as_ref().and_then(Lines::new));
         frames::frames(&module.binary, lines.as_ref(), module.binary.address(offset))

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{Workshop, hook};
-use raddle_symbols::{DebugSources, FactsRequest, cached_facts_from, module_facts_from};
+use raddle_symbols::{
+    DebugSources, FactsRequest, Symboliser, SymboliserOptions, cached_facts_from, module_facts_from,
+};
 use raddle_wire::facts::FactsView;
 use std::path::PathBuf;
 
@@ -82,4 +84,31 @@ fn a_cache_that_cannot_be_written_is_an_error() {
     let request = FactsRequest { hooks: &[], runtime: &[] };
     let error = cached_facts_from(&binary, &request, 7, &file, &DebugSources::none()).unwrap_err();
     assert!(error.to_string().contains("cannot write the facts cache"), "{error}");
+}
+
+#[test]
+fn names_are_read_once_and_a_new_build_has_its_own() {
+    let shop = Workshop::new();
+    let cache = shop.path("names");
+    let symboliser = || {
+        let (sources, cache) = (DebugSources::none(), Some(cache.clone()));
+        Symboliser::new(SymboliserOptions { sources, cache })
+    };
+    let binary = shop.compile("p.c", TEXT, &["-g"]);
+    let offset = common::address(&binary, "take");
+    let fresh = symboliser().frames(&binary, offset);
+    assert_eq!(fresh[0].function.as_deref(), Some("take"));
+    let file = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
+
+    // What is in the file is believed: no debug information is read for it.
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("take", "kept")).unwrap();
+    assert_eq!(symboliser().frames(&binary, offset)[0].function.as_deref(), Some("kept"));
+
+    // Damaged, it is as good as none; another build is another module.
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(symboliser().frames(&binary, offset), fresh);
+    let binary = shop.compile("p.c", &TEXT.replace("take", "make"), &["-g"]);
+    let offset = common::address(&binary, "make");
+    assert_eq!(symboliser().frames(&binary, offset)[0].function.as_deref(), Some("make"));
 }

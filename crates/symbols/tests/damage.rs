@@ -55,7 +55,7 @@ fn flipped_bytes_never_panic() {
         std::fs::write(&path, &bytes).unwrap();
         let _ = module_facts_from(&path, &request, &DebugSources::none());
         let sources = DebugSources::none();
-        let mut symbols = Symboliser::new(SymboliserOptions { sources });
+        let mut symbols = Symboliser::new(SymboliserOptions { sources, cache: None });
         for _ in 0..20 {
             let offset = random.next() % 0x6000;
             assert!(!symbols.frames(&path, offset).is_empty());

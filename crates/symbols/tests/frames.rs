@@ -96,7 +96,7 @@ fn debuginfod_is_asked_if_the_user_wants_it() {
     const BINARY: &str = "RADDLE_TEST_BINARY";
     if let Some(binary) = std::env::var_os(BINARY) {
         let sources = DebugSources { directories: vec![], ..DebugSources::default() };
-        let mut symbols = Symboliser::new(SymboliserOptions { sources });
+        let mut symbols = Symboliser::new(SymboliserOptions { sources, cache: None });
         check_inlined(&inlined_frames(&mut symbols, Path::new(&binary)));
         return;
     }
@@ -166,7 +166,7 @@ fn a_debug_file_found_by_build_id() {
     run(Command::new("strip").arg(&binary));
     assert!(symboliser().function_ranges(&binary, "helper").is_empty());
     let sources = DebugSources { directories: vec![shop.path("debug")], debuginfod: None };
-    let mut symbols = Symboliser::new(SymboliserOptions { sources });
+    let mut symbols = Symboliser::new(SymboliserOptions { sources, cache: None });
     check_inlined(&inlined_frames(&mut symbols, &binary));
 }
 

@@ -28,8 +28,8 @@ use std::os::unix::fs::FileExt;
 
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
-/// Bump on any change of layout or of [`Record`].
-pub const VERSION: u32 = 1;
+/// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings.
+pub const VERSION: u32 = 2;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a

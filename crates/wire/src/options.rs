@@ -1,7 +1,7 @@
 //! What the command asks of the probe: written as JSON to a file in the run directory whose path
 //! is the probe's only argument.
 
-use raddle_model::{Hook, Place};
+use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field changes its meaning.
@@ -42,6 +42,19 @@ pub struct ProbeOptions {
     pub private: Vec<String>,
     /// The merged hook table; module facts refer to it by index.
     pub hooks: Vec<Hook>,
+}
+
+impl ProbeOptions {
+    /// Are events of this family asked for?
+    pub fn wants(&self, family: Family) -> bool {
+        match family {
+            Family::Memory => self.memory == MemoryMode::On,
+            Family::Sync | Family::Thread => self.sync,
+            Family::Function => self.functions,
+            Family::Output => self.output,
+            Family::Process => true,
+        }
+    }
 }
 
 /// The detectors, by the words of `--detector` and `--states`.

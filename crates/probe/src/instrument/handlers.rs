@@ -43,7 +43,8 @@ pub fn table() -> u64 {
     TABLE.as_ptr() as u64
 }
 
-fn site(probe: &'static Probe, thread: &ThreadState) -> Option<&'static Site> {
+fn site(probe: &'static Probe, thread: &mut ThreadState) -> Option<&'static Site> {
+    hooks::settle(thread);
     probe.instrumentation.site(thread.slots.get(slot::NUMBER) as u32)
 }
 
@@ -136,6 +137,8 @@ extern "C" fn on_returned(frame: &mut Frame, thread: &mut ThreadState) {
     if let Some(&Site::Return { pc }) = site(probe, thread) {
         let result = thread.slots.get(slot::RESULT);
         hooks::returned(probe, thread, pc, result, registers(frame));
+        let number = thread.slots.get(slot::NUMBER) as u32;
+        hooks::learn_return(thread, pc, number);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Instrumentation, handlers::clean_lanes, handlers::clean_rebuild};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
-use raddle_dynamorio::block::{AddressForm, Point, Register, SegmentRegister};
+use raddle_dynamorio::block::{AddressForm, CodeAddress, Point, Register, SegmentRegister};
 
 impl Instrumentation {
     /// Inserts what the plan says before (or after) the instruction at this point.
@@ -39,9 +39,13 @@ impl Instrumentation {
 
 /// Calls a handler with a site's number; it sees the application's registers.
 fn call(probe: &Probe, point: &mut Point<'_>, site: u32, handler: Number) {
+    call_code(point, site, probe.trampoline.entry(handler as usize));
+}
+
+fn call_code(point: &mut Point<'_>, site: u32, code: CodeAddress) {
     point.restore_all();
     point.store_slot_number(slot::NUMBER, site);
-    point.call(probe.trampoline.entry(handler as usize));
+    point.call(code);
 }
 
 /// One comparison unless a hooked call is over.
@@ -51,14 +55,21 @@ fn insert_return(probe: &Probe, point: &mut Point<'_>, site: u32) {
     let done = point.new_label();
     point.skip_if_stack_below(slot::PENDING, &done);
     point.store_slot_number(slot::NUMBER, site);
-    point.call(probe.trampoline.entry(Number::Returned as usize));
+    point.call(match probe.monitor.tallies {
+        true => probe.trampoline.quick_returned(),
+        false => probe.trampoline.entry(Number::Returned as usize),
+    });
     point.place(done);
     point.release_flags();
 }
 
 fn insert_entries(probe: &Probe, point: &mut Point<'_>, step: &Step) {
     for entry in &step.entries {
-        call(probe, point, entry.site, Number::Entered);
+        if entry.tallied {
+            call_code(point, entry.site, probe.trampoline.quick_entered());
+        } else {
+            call(probe, point, entry.site, Number::Entered);
+        }
         if entry.calls_back {
             point.reserve_flags();
             let done = point.new_label();

@@ -62,6 +62,8 @@ pub struct Entry {
     pub site: u32,
     /// The hook names a callback, which may have to be learned.
     pub calls_back: bool,
+    /// Its calls only need counting.
+    pub tallied: bool,
 }
 
 /// A string instruction's site.
@@ -117,8 +119,9 @@ impl Instrumentation {
                 };
                 if monitored.active {
                     let calls_back = monitored.hook.callback.is_some();
-                    step.entries
-                        .push(Entry { site: self.add_site(Site::Entry { hook }), calls_back });
+                    let tallied = monitored.tally.is_some();
+                    let site = self.add_site(Site::Entry { hook });
+                    step.entries.push(Entry { site, calls_back, tallied });
                 }
             }
         }

@@ -3,6 +3,7 @@
 
 pub mod environment;
 pub mod log;
+pub mod quick;
 pub mod shadow;
 pub mod target;
 

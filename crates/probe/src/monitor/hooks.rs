@@ -14,6 +14,7 @@ use super::bodies::{self, Body};
 use super::expression::Call;
 use super::modules::call_spot;
 use super::roles;
+use crate::memory::quick::{QuickTable, Row, UNKNOWN};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -104,6 +105,7 @@ pub fn enter(
     }
     let what = PendingKind::Hook { index, arguments, object, other };
     push(thread, what, after, returns_to);
+    learn_call(probe, thread, index, spot);
     if hook.opaque {
         let allocates = is_allocation(&hook.role);
         thread.set_inside(if allocates { Inside::Allocator } else { Inside::Library });
@@ -121,6 +123,58 @@ pub fn enter(
             thread.slots.set(slot::REBUILD, function);
         }
     }
+}
+
+/// From now on the trampoline counts this call by itself.
+fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
+    let Some(tally) = &probe.monitor.hooks[index as usize].tally else { return };
+    let Some(mut quick) = thread.quick.take() else { return };
+    if thread.log().is_some() {
+        let row = quick.row(spot.pc);
+        thread.add_quick(probe, row);
+        *row = Row {
+            returns_to: spot.pc,
+            site: thread.slots.get(slot::NUMBER) as u32,
+            age: thread.places.age(),
+            return_site: UNKNOWN,
+            failure_bits: tally.failure_bits,
+            entered: 0,
+            succeeded: 0,
+            place: spot.place,
+            hook: index,
+        };
+    }
+    thread.quick = Some(quick);
+}
+
+/// At the return site with this number; see [`learn_call`].
+pub fn learn_return(thread: &mut ThreadState, pc: u64, site: u32) {
+    if let Some(quick) = &mut thread.quick {
+        let row = quick.row(pc);
+        if row.returns_to == pc {
+            row.return_site = site;
+        }
+    }
+}
+
+/// Makes the pending call that the trampoline has noted an ordinary one. Before this is done,
+/// nobody may look at the pending calls.
+pub fn settle(thread: &mut ThreadState) {
+    let Some(frame) = thread.quick.as_mut().and_then(QuickTable::take_frame) else { return };
+    thread.find_stack(frame.sp);
+    thread.pending.push(Pending {
+        // Counting asks for no arguments.
+        what: PendingKind::Hook {
+            index: frame.row.hook,
+            arguments: [0; 6],
+            object: Address(0),
+            other: 0,
+        },
+        sp: frame.sp,
+        returns_to: frame.row.returns_to,
+        stack_end: thread.stack_region.1,
+        made_inside: Inside::from_slot(frame.outer_inside),
+    });
 }
 
 /// A function that some hooked one calls back was entered.
@@ -181,6 +235,7 @@ pub fn leave_handler(probe: &Probe, thread: &mut ThreadState, spot: Spot) {
 
 /// The thread ends with calls that never returned.
 pub fn abandon_all(probe: &Probe, thread: &mut ThreadState, spot: Spot) {
+    settle(thread);
     while !thread.pending.is_empty() {
         let left = pop_state_only(thread);
         finish(probe, thread, left, None, spot);

@@ -23,6 +23,8 @@ use std::sync::atomic::AtomicU32;
 pub struct Monitor {
     /// The hook table; module facts refer to it by index.
     pub hooks: Vec<MonitoredHook>,
+    /// Nothing but counts is wanted: simple calls are counted by the trampoline.
+    pub tallies: bool,
     /// Threads by their library's handle.
     pub handles: Mutex<FxHashMap<u64, ThreadId>>,
     /// Some hook is a generic `wait` or `post`.
@@ -45,6 +47,8 @@ pub struct MonitoredHook {
     pub hook: Hook,
     /// Its functions are instrumented at all.
     pub active: bool,
+    /// What its calls count for, when nothing but counts is wanted of them.
+    pub tally: Option<roles::Tally>,
 }
 
 /// What a generic `wait` or `post` means for an object.
@@ -59,6 +63,7 @@ impl Monitor {
     /// Prepares the hook table for what was asked.
     pub fn new(options: &ProbeOptions) -> Monitor {
         let memory = options.memory == MemoryMode::On;
+        let tallies = options.count && !options.functions;
         let hooks = options.hooks.iter().map(|hook| MonitoredHook {
             active: options.functions
                 || match hook.role {
@@ -71,10 +76,12 @@ impl Monitor {
                     // memory needs these too.
                     _ => options.sync || memory,
                 },
+            tally: roles::tally(hook, |family| options.wants(family)).filter(|_| tallies),
             hook: hook.clone(),
         });
         Monitor {
             hooks: hooks.collect(),
+            tallies,
             has_generic: options
                 .hooks
                 .iter()

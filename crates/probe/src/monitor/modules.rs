@@ -53,6 +53,11 @@ impl Modules {
         (pc < module.end).then(|| module.clone())
     }
 
+    /// Grows whenever a module comes or goes.
+    pub fn age(&self) -> &AtomicU32 {
+        &self.age
+    }
+
     /// The place of an address.
     pub fn place_of(&self, pc: u64) -> Place {
         match self.find(pc) {
@@ -79,6 +84,11 @@ impl Default for PlaceCache {
 }
 
 impl PlaceCache {
+    /// The age of the module table that the last place asked for is right for.
+    pub fn age(&self) -> u32 {
+        self.age
+    }
+
     /// The place of an address.
     pub fn place_of(&mut self, modules: &Modules, pc: u64) -> Place {
         let age = modules.age.load(Ordering::Acquire);

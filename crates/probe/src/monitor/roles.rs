@@ -9,11 +9,98 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
-use raddle_model::hook::{Hook, Role, Span};
-use raddle_model::{AccessKind, Address, EventKind, Expr, LockMode};
+use raddle_model::hook::{Hook, Role, Span, Success};
+use raddle_model::{AccessKind, Address, EventKind, Expr, Family, LockMode};
 
 /// Longest thread name the kernel keeps, without its terminator.
 const NAME_LENGTH: usize = 15;
+
+/// The events of a hook whose calls only need counting, by name: those of every entry, and those of
+/// every return that succeeds. What another return means, only [`left`] knows.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub entry: Vec<&'static str>,
+    pub success: Vec<&'static str>,
+    /// The bits of the result that are zero when the call succeeded.
+    pub failure_bits: u32,
+}
+
+/// The tally of a hook that [`entered`] and [`left`] do nothing for but report events whose names
+/// depend on success alone.
+pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
+    let (lock, condition, barrier, semaphore) = (Address(0), Address(0), Address(0), Address(0));
+    // Does it matter for the event whether the call succeeded?
+    let mut judged = false;
+    let (entry, success) = match &hook.role {
+        Role::LockAcquire { mode, .. } => {
+            judged = true;
+            let requested = EventKind::LockRequested { lock, mode: *mode };
+            (vec![requested], vec![EventKind::LockAcquired { lock, mode: *mode }])
+        }
+        Role::LockRelease { mode, .. } => {
+            (vec![EventKind::LockReleased { lock, mode: *mode }], vec![])
+        }
+        Role::ConditionSignal { .. } => {
+            (vec![EventKind::ConditionSignal { condition, all: false }], vec![])
+        }
+        Role::ConditionBroadcast { .. } => {
+            (vec![EventKind::ConditionSignal { condition, all: true }], vec![])
+        }
+        Role::BarrierWait { .. } => {
+            let leave = EventKind::BarrierLeave { barrier };
+            (vec![EventKind::BarrierEnter { barrier }], vec![leave])
+        }
+        Role::SemaphorePost { .. } => (vec![EventKind::SemaphorePost { semaphore }], vec![]),
+        Role::SemaphoreWait { .. } => {
+            judged = true;
+            (vec![], vec![EventKind::SemaphoreAcquired { semaphore }])
+        }
+        Role::Range { reads, writes } => {
+            let reads = reads.iter().map(|span| (AccessKind::Read, span));
+            let writes = writes.iter().map(|span| (AccessKind::Write, span));
+            let (mut entry, mut success) = (vec![], vec![]);
+            for (kind, span) in reads.chain(writes) {
+                if !is_never_zero(&span.len) {
+                    return None;
+                }
+                let range = EventKind::Range { kind, address: Address(0), length: 1 };
+                if is_late(span) { success.push(range) } else { entry.push(range) }
+            }
+            (entry, success)
+        }
+        _ => return None,
+    };
+    let failure_bits = match hook.success {
+        _ if !judged => 0,
+        Success::Always => 0,
+        Success::Zero | Success::Equals(0) => u32::MAX,
+        _ => return None,
+    };
+    let simple = hook.opaque && hook.callback.is_none();
+    let names = |kinds: Vec<EventKind>| {
+        kinds.iter().filter(|kind| wants(kind.family())).map(EventKind::name).collect()
+    };
+    simple.then(|| Tally { entry: names(entry), success: names(success), failure_bits })
+}
+
+/// Is this a length and one more, like that of a string with its end?
+fn is_never_zero(length: &Expr) -> bool {
+    match length {
+        Expr::Number(n) => *n != 0,
+        Expr::After(e) => is_never_zero(e),
+        Expr::Add(a, b) => {
+            let is_length =
+                |e: &Expr| matches!(e, Expr::Strlen(_) | Expr::Result | Expr::Common(..));
+            (is_length(a) && is_never_zero(b)) || (is_length(b) && is_never_zero(a))
+        }
+        _ => false,
+    }
+}
+
+/// Is a stretch known only when the call has returned?
+fn is_late(span: &Span) -> bool {
+    span.at.needs_return() || span.len.needs_return()
+}
 
 /// The function was entered. Returns what the return will need: the object, and one more value.
 pub fn entered(
@@ -360,7 +447,7 @@ fn ranges(
 ) {
     for (kind, spans) in [(AccessKind::Read, reads), (AccessKind::Write, writes)] {
         for span in spans {
-            if (span.at.needs_return() || span.len.needs_return()) != after {
+            if is_late(span) != after {
                 continue;
             }
             let length = evaluate(&span.len, call);

@@ -7,11 +7,13 @@
 
 use super::hooks;
 use crate::memory::log::Log;
+use crate::memory::quick::QuickTable;
 use crate::memory::{Reservation, target};
 use crate::probe::{Probe, fail};
 use crate::stacks::Spot;
 use crate::thread::{self, Inside, ThreadState};
 use crate::trampoline;
+use raddle_dynamorio::client::Client;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
 use raddle_model::{Address, EventKind, ModuleId, Place, ThreadId};
@@ -49,9 +51,12 @@ pub fn start(probe: &Probe, os_id: u32) {
     let slots = ThreadSlots::current(&probe.slots);
     // The child of a vfork runs in its parent's memory, but is not its parent.
     let log = probe.log().filter(|_| probe.is_own_process());
-    let Some(state) = ThreadState::new(id, slots, counters, log) else {
+    let Some(mut state) = ThreadState::new(id, slots, counters, log) else {
         fail("no memory for a thread's state");
     };
+    if probe.monitor.tallies {
+        state.quick = QuickTable::new(Probe::instance().modules.age());
+    }
     let handlers = crate::instrument::handlers::table();
     probe.threads.add(os_id, state, handlers, trampoline::current_fs());
     let Some(thread) = thread::current(probe) else { return };

@@ -88,7 +88,7 @@ pub fn instruction(binary: &Path, address: u64) -> String {
 
 /// Looks nowhere but in and beside the file, so that what is installed does not matter.
 pub fn symboliser() -> Symboliser {
-    Symboliser::new(SymboliserOptions { sources: DebugSources::none() })
+    Symboliser::new(SymboliserOptions { sources: DebugSources::none(), cache: None })
 }
 
 pub fn hook(functions: &[&str], inlined: &[&str]) -> Hook {

@@ -1,0 +1,119 @@
+//! Counting hooked calls without entering Rust: what the quick path of the trampoline works on.
+//!
+//! When nothing but counts of synchronisation is wanted, all that a call of `pthread_mutex_lock`
+//! changes is two numbers and which call is pending. A thread keeps a row for each call site it has
+//! met; the assembly in [`crate::trampoline`] finds the row, counts, and notes the pending call in
+//! the one *frame* here. Whatever it does not know (a new call site, a call that did not succeed, a
+//! jump, a signal) is left to the handlers, which first make the frame an ordinary pending call
+//! (`hooks::settle`). One frame is enough: what an opaque function calls does not count.
+
+use super::Reservation;
+use raddle_model::Place;
+use std::sync::atomic::AtomicU32;
+
+/// Rows a thread has, a power of two: a program has a few dozen hot call sites. 16 KiB.
+pub const ROWS: usize = 1 << ROW_BITS;
+pub const ROW_BITS: u32 = 8;
+/// Spreads return addresses over the rows: 2^32 divided by the golden ratio (Knuth 6.4).
+pub const SPREAD: u32 = 0x9E37_79B1;
+
+/// Not yet met.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// A call site. The trampoline's assembly knows the layout.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Where its calls return to; zero in a row that is free.
+    pub returns_to: u64,
+    /// The site number at the function's entry.
+    pub site: u32,
+    /// The age of the module table for which `place` is right.
+    pub age: u32,
+    /// The site number at the return; [`UNKNOWN`] at first.
+    pub return_site: u32,
+    /// The bits of the result that a call which succeeded leaves zero.
+    pub failure_bits: u32,
+    /// How often the function was entered from here.
+    pub entered: u64,
+    /// How often it returned with success.
+    pub succeeded: u64,
+    /// The call.
+    pub place: Place,
+    /// Its hook.
+    pub hook: u32,
+}
+
+/// What the assembly works on. The trampoline's assembly knows the layout.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Layout {
+    /// The row of the pending call; null if none.
+    pub frame: *mut Row,
+    /// The stack pointer when it will have returned.
+    pub frame_sp: u64,
+    /// What the slots `PENDING` and `OPAQUE` held before it.
+    pub outer_pending: u64,
+    pub outer_inside: u64,
+    /// The age of the module table.
+    pub age: *const AtomicU32,
+    pub rows: [Row; ROWS],
+}
+
+/// A pending call that the assembly noted.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    pub row: Row,
+    pub sp: u64,
+    pub outer_inside: u64,
+}
+
+/// A thread's rows and frame.
+#[derive(Debug)]
+pub struct QuickTable(Reservation);
+
+impl QuickTable {
+    /// An empty table; `None` when memory is short.
+    pub fn new(age: &'static AtomicU32) -> Option<QuickTable> {
+        let mut table = QuickTable(Reservation::new(size_of::<Layout>())?);
+        table.layout().age = age;
+        Some(table)
+    }
+
+    /// Where it is, for the slot.
+    pub fn start(&self) -> u64 {
+        self.0.start()
+    }
+
+    fn layout(&mut self) -> &mut Layout {
+        // SAFETY: the reservation is as long as the layout, aligned to a page, zero at first (a
+        // valid value of every field), and used by this thread alone: by the assembly while it runs
+        // the target's code, and through this exclusive borrow otherwise.
+        unsafe { &mut *(self.start() as *mut Layout) }
+    }
+
+    /// Takes the pending call, if there is one.
+    pub fn take_frame(&mut self) -> Option<Frame> {
+        let layout = self.layout();
+        let row = std::mem::replace(&mut layout.frame, std::ptr::null_mut());
+        // SAFETY: null, or a row of this table.
+        let row = unsafe { row.as_ref() }?;
+        Some(Frame { row: *row, sp: layout.frame_sp, outer_inside: layout.outer_inside })
+    }
+
+    /// The row for calls that return to this address.
+    pub fn row(&mut self, returns_to: u64) -> &mut Row {
+        let index = (returns_to as u32).wrapping_mul(SPREAD) >> (u32::BITS - ROW_BITS);
+        &mut self.layout().rows[index as usize]
+    }
+
+    /// All rows in use.
+    pub fn rows(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.layout().rows.iter_mut().filter(|row| row.returns_to != 0)
+    }
+
+    /// Forgets every row.
+    pub fn clear(&mut self) {
+        self.rows().for_each(|row| row.returns_to = 0);
+    }
+}
