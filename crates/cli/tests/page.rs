@@ -43,7 +43,7 @@ fn page(scratch: &Scratch, attempt: &str) -> String {
 
 /// The title that the attempt left.
 fn tried(chromium: &Path, scratch: &Scratch, attempt: &str) -> String {
-    let file = scratch.put("tried.html", &page(scratch, attempt));
+    let file = scratch.put("tried.html", page(scratch, attempt));
     let output = browser(chromium, scratch).arg("--dump-dom").arg(file).output().unwrap();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let (_, rest) = dom.split_once("<title>").unwrap_or_else(|| panic!("{output:?}"));
@@ -99,7 +99,7 @@ fn what_the_target_says_is_not_obeyed() {
 fn a_picture_can_be_taken_of_it() {
     let Some(chromium) = chromium() else { return };
     let scratch = Scratch::new();
-    let file = scratch.put("page.html", &page(&scratch, "return ''"));
+    let file = scratch.put("page.html", page(&scratch, "return ''"));
     let mut sizes = Vec::new();
     for (name, more) in
         [("light.png", None), ("dark.png", Some("--blink-settings=preferredColorScheme=0"))]

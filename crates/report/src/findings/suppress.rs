@@ -85,6 +85,15 @@ enum Rule {
     Own(own::Rule),
 }
 
+/// An entry as a format's reader gives it.
+struct Entry {
+    line: usize,
+    /// What stands there, for people.
+    text: String,
+    rule: Rule,
+    expires: Option<Day>,
+}
+
 /// All suppressions of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Suppressions {
@@ -108,14 +117,14 @@ impl Suppressions {
     ) -> Result<(), SuppressionError> {
         let meaningful = |line: &&str| !line.is_empty() && !line.starts_with('#');
         let first = text.lines().map(str::trim).find(meaningful).unwrap_or_default();
-        let read: Vec<(usize, String, Rule, Option<Day>)> = if first == "{" {
+        let read = if first == "{" {
             valgrind::read(text, demangle)?
         } else if file.ends_with(".toml") || first.starts_with('[') {
             own::read(text)?
         } else {
             tsan::read(text)?
         };
-        self.all.extend(read.into_iter().map(|(line, text, rule, expires)| Suppression {
+        self.all.extend(read.into_iter().map(|Entry { line, text, rule, expires }| Suppression {
             rule,
             origin: format!("{file}:{line} {text}"),
             expires,

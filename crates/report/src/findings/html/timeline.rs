@@ -1,7 +1,8 @@
 //! What two threads did around a race, as two lanes with time going down.
 //!
 //! Made from what a report has: where each thread came from, which locks it took and held, and the
-//! accesses in the order in which they were seen. A replay knows more; it can fill the same steps
+//! accesses in the order in which they were seen. Between the lanes, only the order of the two
+//! accesses means something. A replay knows more; it can fill the same steps
 //! (`Step` has a lane, a kind, words and a place) and nothing else has to change.
 
 use crate::findings::schema::{Access, Finding, Report};
@@ -91,7 +92,7 @@ impl Timeline {
             steps.push(Step { lane, kind: StepKind::Access, what, place });
         }
         Some(Timeline {
-            caption: "as seen in this run, time going down".into(),
+            caption: "what each thread did, and which access was seen first; time goes down".into(),
             lanes: vec![lane(first), lane(second)],
             steps,
             missing: format!("nothing makes {} come before {}", sort(first), sort(second)),

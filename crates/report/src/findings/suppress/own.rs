@@ -12,7 +12,7 @@
 //! stack, `variable` the memory, `fingerprint` and `kind` the finding.
 
 use super::pattern::Pattern;
-use super::{Day, Rule as Any, SuppressionError, fits_function, fits_path, frames};
+use super::{Day, Entry as Line, Rule as Any, SuppressionError, fits_function, fits_path, frames};
 use crate::explain::kind_name;
 use crate::findings::schema::Finding;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ pub struct Rule {
     kind: Option<String>,
 }
 
-pub fn read(text: &str) -> Result<Vec<(usize, String, Any, Option<Day>)>, SuppressionError> {
+pub fn read(text: &str) -> Result<Vec<Line>, SuppressionError> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let file: File = toml::from_str(text).map_err(|error| SuppressionError {
         line: error.span().map_or(1, |span| line(span.start)),
@@ -93,7 +93,7 @@ pub fn read(text: &str) -> Result<Vec<(usize, String, Any, Option<Day>)>, Suppre
             fingerprint: entry.fingerprint,
             kind: entry.kind,
         };
-        rules.push((at, said, Any::Own(rule), expires));
+        rules.push(Line { line: at, text: said, rule: Any::Own(rule), expires });
     }
     Ok(rules)
 }

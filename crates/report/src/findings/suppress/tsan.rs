@@ -2,7 +2,7 @@
 //! compared with function, source file and module of every frame, and with the global variable.
 
 use super::pattern::Pattern;
-use super::{Day, Rule as Any, SuppressionError, fits_function, frames};
+use super::{Entry, Rule as Any, SuppressionError, fits_function, frames};
 use crate::explain::kind_name;
 use crate::findings::schema::{Finding, Frame};
 
@@ -18,7 +18,7 @@ pub struct Rule {
     pattern: Pattern,
 }
 
-pub fn read(text: &str) -> Result<Vec<(usize, String, Any, Option<Day>)>, SuppressionError> {
+pub fn read(text: &str) -> Result<Vec<Entry>, SuppressionError> {
     let mut rules = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -38,7 +38,12 @@ pub fn read(text: &str) -> Result<Vec<(usize, String, Any, Option<Day>)>, Suppre
             continue;
         }
         let rule = Rule { kind: kind.to_owned(), pattern: Pattern::template(pattern) };
-        rules.push((at + 1, line.to_owned(), Any::Tsan(rule), None));
+        rules.push(Entry {
+            line: at + 1,
+            text: line.to_owned(),
+            rule: Any::Tsan(rule),
+            expires: None,
+        });
     }
     Ok(rules)
 }

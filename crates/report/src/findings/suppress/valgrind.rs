@@ -4,7 +4,7 @@
 //! accesses is the current one is chance.
 
 use super::pattern::Pattern;
-use super::{Day, Rule as Any, SuppressionError, fits_function, fits_path};
+use super::{Entry, Rule as Any, SuppressionError, fits_function, fits_path};
 use crate::explain::kind_name;
 use crate::findings::schema::{Finding, Frame};
 use crate::names::file_name;
@@ -30,10 +30,7 @@ enum Matcher {
     Any,
 }
 
-pub fn read(
-    text: &str,
-    demangle: &dyn Fn(&str) -> String,
-) -> Result<Vec<(usize, String, Any, Option<Day>)>, SuppressionError> {
+pub fn read(text: &str, demangle: &dyn Fn(&str) -> String) -> Result<Vec<Entry>, SuppressionError> {
     let mut rules = Vec::new();
     let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let error = |line, what: &str| SuppressionError { line, what: what.to_owned() };
@@ -64,7 +61,7 @@ pub fn read(
             .map(|(at, frame)| matcher(frame, demangle).map_err(|what| error(*at, &what)))
             .collect::<Result<_, _>>()?;
         let rule = Any::Valgrind(Rule { kinds, frames: without_starters(frames) });
-        rules.push((start, (*name).to_owned(), rule, None));
+        rules.push(Entry { line: start, text: (*name).to_owned(), rule, expires: None });
     }
     Ok(rules)
 }
