@@ -1,16 +1,29 @@
 //! The command: `raddle SUBCOMMAND … -- PROGRAM [ARGUMENTS]`, one file per subcommand.
 
 mod arguments;
+mod baseline;
+mod cargo;
+mod complete;
+mod config;
+mod doctor;
 mod events;
+mod explain;
 mod failure;
+mod forms;
+mod known;
 mod names;
+mod progress;
 mod report;
 mod run;
 mod runs;
+mod settings;
 mod terminal;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
+use settings::{Settings, Stop};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Finds concurrency bugs in the binary you already have.
@@ -22,8 +35,25 @@ use std::process::ExitCode;
 #[command(name = "raddle", version, max_term_width = 100, subcommand_required = true)]
 #[command(after_help = "\
 Exit codes: the target's own (128 + n for a signal); 66 `run` found something; 124 --timeout;
-125 Raddle failed, or was used wrongly; 126 the target cannot be run; 127 there is no such target.")]
+125 Raddle failed, or was used wrongly; 126 the target cannot be run; 127 there is no such target.
+
+Start here:
+  raddle run -- ./program arguments     find data races in one run of it
+  raddle explain R1                     what the first finding means, and how to fix it
+  raddle report --html race.html        the report as a page
+  raddle doctor                         can this machine do it?
+
+Every option --some-name is also RADDLE_SOME_NAME in the environment and some-name in raddle.toml;
+`raddle config` prints what is in force.")]
 struct Raddle {
+    /// Read this instead of the raddle.toml found here or above
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
+    config: Option<PathBuf>,
+
+    /// Use the options of [profile.NAME] in raddle.toml
+    #[arg(long, value_name = "NAME", global = true, help_heading = "Configuration")]
+    profile: Option<String>,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -33,14 +63,31 @@ enum Command {
     Run(run::Run),
     Report(report::Report),
     Events(events::Events),
+    Explain(explain::Explain),
+    Baseline(baseline::Baseline),
+    Config(config::Config),
+    Doctor(doctor::Doctor),
+    #[command(hide = true)]
+    Cargo(cargo::Cargo),
+    Completions(complete::Completions),
+    Man(complete::Man),
+}
+
+/// Is there such a subcommand?
+fn is_known(subcommand: &str) -> bool {
+    Raddle::command().find_subcommand(subcommand).is_some()
 }
 
 fn main() -> ExitCode {
-    let raddle = match Raddle::try_parse() {
-        Ok(raddle) => raddle,
-        Err(error) => {
+    let (raddle, settings) = match parse() {
+        Ok(parsed) => parsed,
+        Err(Stop::Settings(failure)) => return failure.report(),
+        Err(Stop::Clap(error, origin)) => {
             // Nothing can be done about a closed standard error.
             let _ = error.print();
+            if let Some(origin) = origin {
+                eprintln!("raddle: that value comes from {origin}");
+            }
             return match error.use_stderr() {
                 // Not clap's 2, which would look like the target's.
                 true => ExitCode::from(raddle_execute::EXIT_FAILED),
@@ -52,14 +99,31 @@ fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Report(report) => report.run(),
         Command::Events(events) => events.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Baseline(baseline) => baseline.run(),
+        Command::Config(config) => config.run(&settings),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Cargo(cargo) => cargo.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(),
     };
     done.map(ExitCode::from).unwrap_or_else(Failure::report)
+}
+
+/// The command line, with what environment and file say.
+fn parse() -> Result<(Raddle, Settings), Stop> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = Raddle::command();
+    let settings = Settings::read(&command, &arguments, std::env::vars_os(), &settings::here())
+        .map_err(Stop::Settings)?;
+    let matches = settings.parse(&command, &arguments)?;
+    let raddle = Raddle::from_arg_matches(&matches).map_err(|error| Stop::Clap(error, None))?;
+    Ok((raddle, settings))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_options_are_consistent() {

@@ -1,16 +1,18 @@
 //! `raddle report`: the report of an earlier run again, in any form.
 
-use crate::arguments::Format;
 use crate::failure::Failure;
+use crate::forms::{Form, Forms};
 use crate::runs::{self, Run};
 use crate::terminal;
 use clap::Args;
 use raddle_report::findings::text;
 use std::io::Write;
+use std::path::Path;
 
 /// Shows the report of a run again
 ///
-/// Reads report.json of the latest run here, or of the run named, and writes it to standard output.
+/// Reads report.json of the latest run here, or of the run named, and writes it to standard output,
+/// or in other forms to the files named.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Report {
@@ -18,10 +20,17 @@ pub struct Report {
     run: Option<String>,
 
     /// How it is written
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
 
-    /// Show whole call stacks, also inside runtime libraries
+    #[command(flatten)]
+    forms: Forms,
+
+    /// Say one line only
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Show every finding in full, with whole call stacks, also inside runtime libraries
     #[arg(short, long)]
     verbose: bool,
 }
@@ -34,24 +43,40 @@ Examples:
   Run 4, with everything
       raddle report 4 --verbose
 
+  A page to read in a browser, to send to somebody
+      raddle report --html race.html
+
   Which variables race?
       raddle report --format json | jq -r '.findings[].location.name'
 
-The keys of the JSON form are described in docs/run.md.";
+  For a code-review page and a CI server
+      raddle report --sarif races.sarif --junit races.xml
+
+The keys of the JSON form are described in docs/run.md, the other forms in docs/forms.md.";
 
 impl Report {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
         let file = Run::find(self.run.as_deref())?;
         let report = runs::read(&file)?;
+        self.forms.write(&report)?;
         let stdout = std::io::stdout();
-        let paint = terminal::paint(&stdout);
-        runs::write_rendering(&report, self.format, stdout.lock(), paint, self.verbose)?;
-        if self.format == Format::Text {
-            let file = file.display().to_string();
-            let summary = text::summary(&report, Some(&file));
+        let style = terminal::style(&stdout, Path::new(&report.target.cwd), self.verbose);
+        // Whoever asked for files and for nothing else has what they want.
+        let text = self.format == Form::Text;
+        if !text || !(self.quiet || self.forms.any()) {
+            runs::write_rendering(&report, self.format, stdout.lock(), &style)?;
+        }
+        if text {
+            let shown = file.display().to_string();
             // Whoever has closed standard output has had enough.
-            let _ = writeln!(std::io::stdout(), "raddle: {summary}");
+            let _ = writeln!(std::io::stdout(), "raddle: {}", text::summary(&report, Some(&shown)));
+            if !self.quiet
+                && let Some(next) =
+                    text::next(&report, Run::named(&file).as_deref(), crate::is_known)
+            {
+                let _ = writeln!(std::io::stdout(), "{next}");
+            }
         }
         Ok(0)
     }

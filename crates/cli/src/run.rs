@@ -1,12 +1,15 @@
 //! `raddle run`: one execution of the program with a detector watching, and the report of what it
 //! found.
 
-mod library;
+pub mod library;
 mod watch;
 
-use crate::arguments::{Engine, Format, RunArguments, Verbosity, duration};
+use crate::arguments::{Engine, RunArguments, Verbosity, duration};
 use crate::events::hooks;
 use crate::failure::Failure;
+use crate::forms::{Form, Forms};
+use crate::known::Known;
+use crate::progress::Progress;
 use crate::runs::{Run as RunPlace, write_rendering};
 use crate::terminal;
 use clap::{Args, ValueEnum};
@@ -14,8 +17,8 @@ use raddle_execute::{
     EngineMode, ExecuteError, Execution, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
 use raddle_hooks::HookSet;
-use raddle_report::Paint;
-use raddle_report::findings::{Filter, Report, Selector, text};
+use raddle_report::findings::text::{self, Style};
+use raddle_report::findings::{Filter, Report, Selector};
 use raddle_wire::options::{DetectorChoice, MemoryMode};
 use std::fs::File;
 use std::io::IsTerminal;
@@ -57,12 +60,18 @@ pub struct Run {
     error_exitcode: u8,
 
     /// How the report is written
-    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Reporting")]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = Form::Text, help_heading = "Reporting")]
+    format: Form,
 
     /// Write the report to this file instead of standard error
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    forms: Forms,
+
+    #[command(flatten)]
+    known: Known,
 
     /// Keep the logs too, in the run directory
     #[arg(long, help_heading = "Reporting")]
@@ -99,6 +108,9 @@ Examples:
 
 The report and report.json are described in docs/run.md, the detectors in docs/analysers/.";
 
+/// Suppressions that are named as unused, without --verbose.
+const SHOWN_UNUSED: usize = 3;
+
 /// The detectors, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DetectorName {
@@ -129,6 +141,7 @@ impl Run {
         let target = target::resolve(&self.run.program, None)?;
         let hooks = hooks(&self.run.hooks)?;
         let base = std::env::current_dir().unwrap_or_default();
+        let filter = self.filter(&base)?;
         if self.run.engine == Engine::Bare {
             return self.run_bare(base);
         }
@@ -139,7 +152,7 @@ impl Run {
 
         let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
         let live = somebody_looks && !self.verbosity.quiet;
-        let mut watch = Watch::new(self.filter(&base), base, live);
+        let mut watch = Watch::new(filter, base, live);
         let engine = EngineMode::Probe(request(hooks, choice));
         let outcome = match execute(&self.execution(engine, logs.path()), &mut watch) {
             Err(error) if !watch.heard() => {
@@ -149,7 +162,9 @@ impl Run {
             }
             outcome => outcome,
         };
+        let naming = Progress::doing("giving everything its names");
         let report = watch.report(&self.run.program, detector, &outcome);
+        drop(naming);
         self.tell(&report, &run, output, outcome)
     }
 
@@ -166,23 +181,49 @@ impl Run {
             self.verbosity.note(format_args!("warning: {warning}"));
         }
         let Verbosity { quiet, verbose } = self.verbosity;
-        let alone = output.is_none() && self.format == Format::Json && !quiet;
+        let base = Path::new(&report.target.cwd);
+        let alone = output.is_none() && self.format != Form::Text && !quiet;
         match output {
-            Some(file) => write_rendering(report, self.format, file, Paint::Plain, verbose)?,
+            Some(file) => {
+                let style = Style { everything: verbose, ..Style::plain(base) };
+                write_rendering(report, self.format, file, &style)?;
+            }
             None if quiet => {}
             None => {
                 let stderr = std::io::stderr();
-                let paint = terminal::paint(&stderr);
-                write_rendering(report, self.format, stderr, paint, verbose)?;
+                let style = terminal::style(&stderr, base, verbose);
+                write_rendering(report, self.format, stderr, &style)?;
             }
         }
+        let forms = self.forms.write(report);
         if !alone {
+            self.unused(report);
             let file = written.as_ref().ok().map(|path| path.display().to_string());
             eprintln!("raddle: {}", text::summary(report, file.as_deref()));
+            let named = written.as_ref().ok().and_then(|path| RunPlace::named(path));
+            let next = text::next(report, named.as_deref(), crate::is_known);
+            if let Some(next) = next.filter(|_| !quiet) {
+                eprintln!("{next}");
+            }
         }
+        forms?;
         written?;
         let outcome = outcome?;
         Ok(if report.summary.findings > 0 { self.error_exitcode } else { outcome.exit_code() })
+    }
+
+    /// Points out suppressions that are of no use.
+    fn unused(&self, report: &Report) {
+        let unused = &report.summary.unused_suppressions;
+        if unused.is_empty() {
+            return;
+        }
+        let shown = if self.verbosity.verbose { unused.len() } else { SHOWN_UNUSED };
+        let mut text = unused.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+        if unused.len() > shown {
+            text += &format!(" and {} more (--verbose)", unused.len() - shown);
+        }
+        self.verbosity.note(format_args!("suppressions that matched nothing: {text}"));
     }
 
     /// The engine alone, for measuring.
@@ -240,12 +281,14 @@ impl Run {
         }
     }
 
-    fn filter(&self, base: &Path) -> Filter {
+    fn filter(&self, base: &Path) -> Result<Filter, Failure> {
         let select = |text: &String| Selector::new(text, base, std::fs::canonicalize(text).ok());
-        Filter {
+        Ok(Filter {
             only_in: self.only_in.iter().map(select).collect(),
             ignore: self.ignore.iter().map(select).collect(),
-        }
+            suppressions: self.known.suppressions()?,
+            baseline: self.known.baseline()?,
+        })
     }
 }
 

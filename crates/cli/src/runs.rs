@@ -1,11 +1,11 @@
 //! Runs as a person speaks of them: `.raddle/4` beside where they were started, or a directory of
 //! their own; and the report in each.
 
-use crate::arguments::Format;
 use crate::failure::Failure;
+use crate::forms::{Form, rendered};
 use raddle_execute::RunDirectory;
+use raddle_report::Report;
 use raddle_report::findings::text::{self, Style};
-use raddle_report::{Paint, Report};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -86,6 +86,18 @@ impl Run {
         Err(Failure::Other(format!("there is no run {meant}; {known}")))
     }
 
+    /// What a run is called in front of a finding: nothing if it is the latest here, its number, or
+    /// its directory.
+    pub fn named(report: &Path) -> Option<String> {
+        if Run::find(None).is_ok_and(|latest| latest == report) {
+            return None;
+        }
+        let directory = report.parent()?;
+        let ours = directory.parent() == Some(Path::new(HOME));
+        let number = directory.file_name().and_then(|name| name.to_str()).filter(|_| ours);
+        Some(number.map_or_else(|| directory.display().to_string(), String::from))
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -126,33 +138,52 @@ pub fn read(file: &Path) -> Result<Report, Failure> {
 /// Writes a report as it was asked for.
 pub fn write_rendering(
     report: &Report,
-    format: Format,
+    form: Form,
     out: impl Write,
-    paint: Paint,
-    everything: bool,
+    style: &Style,
 ) -> Result<(), Failure> {
-    match render(report, format, &mut BufWriter::new(out), paint, everything) {
+    match render(report, form, &mut BufWriter::new(out), style) {
         // A reader that has had enough (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(Failure::during("writing the report")),
     }
 }
 
-fn render(
-    report: &Report,
-    format: Format,
-    out: &mut dyn Write,
-    paint: Paint,
-    everything: bool,
-) -> io::Result<()> {
-    match format {
-        Format::Json => out.write_all(report.to_json().as_bytes())?,
-        Format::Text => {
-            let base = PathBuf::from(&report.target.cwd);
-            text::write(report, &Style { paint, base, everything }, out)?;
-        }
+fn render(report: &Report, form: Form, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    match form {
+        Form::Text => text::write(report, style, out)?,
+        form => out.write_all(rendered(report, form).as_bytes())?,
     }
     out.flush()
+}
+
+/// A finding as a person names it: `R1` of the latest run, `12/R1`, `DIRECTORY/R1`. Gives the
+/// report's file, the report, and the finding's index in it.
+pub fn find_finding(meant: &str) -> Result<(PathBuf, Report, usize), Failure> {
+    let (run, id) = match meant.rsplit_once('/') {
+        Some((run, id)) => (Some(run), id),
+        None => (None, meant),
+    };
+    let file = Run::find(run)?;
+    let report = read(&file)?;
+    let at = report.findings.iter().position(|finding| finding.id.eq_ignore_ascii_case(id));
+    let Some(at) = at else {
+        let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
+        let known = match known.as_slice() {
+            [] => "it has no findings".to_owned(),
+            [one] => format!("it has {one}"),
+            [first, .., last] => format!("it has {first} to {last}"),
+        };
+        return Err(Failure::Other(format!("there is no {id} in {}; {known}", file.display())));
+    };
+    Ok((file, report, at))
+}
+
+/// Does this look like a finding's name?
+pub fn names_a_finding(text: &str) -> bool {
+    let id = text.rsplit('/').next().unwrap_or(text);
+    let digits = id.strip_prefix(['R', 'r']);
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The runs in a directory, by number.

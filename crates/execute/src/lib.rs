@@ -24,7 +24,7 @@ pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use facts::cache_directory;
 pub use target::{Target, TargetError};
 
-use engine::EngineFiles;
+pub use engine::EngineFiles;
 use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};

@@ -7,28 +7,36 @@
 //! every rendering, [`text`] among them.
 
 mod access;
+mod baseline;
 mod build;
 mod filter;
 mod fingerprint;
+pub mod forms;
 mod gather;
 mod group;
+pub mod html;
 mod location;
+mod merge;
 mod runtime;
 mod schema;
 mod stack;
+pub mod suppress;
 pub mod text;
 #[cfg(test)]
 mod typed;
 
+pub use baseline::Baseline;
 pub use build::Circumstances;
-pub use filter::{Filter, Selector};
+pub use filter::{Filter, Judgement, Selector};
 pub use gather::{Block, Gathered, Looked};
+pub use merge::merge;
 pub use schema::{
-    Access, Finding, Frame, Location, LocationKind, Lock, Module, Outcome, Report, ReportError,
-    SCHEMA, Side, Summary, Target, Thread, Tool,
+    Access, Classification, Confirmation, Finding, Frame, Location, LocationKind, Lock, Module,
+    Outcome, Report, ReportError, SCHEMA, Side, Summary, Target, Thread, Tool, Verdict,
 };
 
 use crate::names::Symbols;
+pub use suppress::Suppressions;
 
 /// What a report asks for beyond [`Symbols`].
 pub trait Library: Symbols {

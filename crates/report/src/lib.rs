@@ -5,12 +5,16 @@
 //! - [`world`]: what of a process must be remembered to name things: its modules, threads, heap.
 //! - [`events`]: an event stream, line by line.
 //! - [`counts`]: how many of what, per thread and per place.
+//! - [`explain`]: what the words of a report mean.
+//! - [`import`]: pairs of places from the reports of other tools.
 //! - [`findings`]: what is wrong with the program: `report.json` and the report on the terminal.
 
 pub mod counts;
 pub mod events;
+pub mod explain;
 pub mod findings;
 mod hex;
+pub mod import;
 pub mod names;
 pub mod paint;
 pub mod world;

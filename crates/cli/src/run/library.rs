@@ -1,10 +1,11 @@
 //! Names and source lines for the report, from the symboliser and from the files on this machine.
 
 use crate::names::Names;
+use raddle_report::findings::html::Sources;
 use raddle_report::findings::{Extent, Library};
 use raddle_report::{Frame, Symbols};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Larger source files are not read: nobody wrote them by hand.
 const LARGEST_SOURCE: u64 = 16 << 20;
@@ -12,13 +13,29 @@ const LARGEST_SOURCE: u64 = 16 << 20;
 /// Everything a report asks for.
 pub struct Shelf {
     names: Names,
-    /// Lines of source files; empty where a file cannot be read.
-    files: HashMap<String, Vec<String>>,
+    files: SourceFiles,
 }
 
 impl Shelf {
     pub fn new() -> Self {
-        Shelf { names: Names::new(), files: HashMap::new() }
+        Shelf { names: Names::new(), files: SourceFiles::default() }
+    }
+}
+
+/// Source files, each read once.
+#[derive(Debug, Default)]
+pub struct SourceFiles {
+    /// Their lines; empty where a file cannot be read.
+    files: HashMap<PathBuf, Vec<String>>,
+}
+
+impl Sources for SourceFiles {
+    fn line(&mut self, file: &Path, line: u32) -> Option<String> {
+        if !self.files.contains_key(file) {
+            self.files.insert(file.to_owned(), read(file).unwrap_or_default());
+        }
+        let lines = self.files.get(file)?;
+        lines.get((line as usize).checked_sub(1)?).cloned()
     }
 }
 
@@ -43,11 +60,7 @@ impl Library for Shelf {
     }
 
     fn source_line(&mut self, file: &str, line: u32) -> Option<String> {
-        if !self.files.contains_key(file) {
-            self.files.insert(file.to_owned(), read(Path::new(file)).unwrap_or_default());
-        }
-        let lines = self.files.get(file)?;
-        lines.get((line as usize).checked_sub(1)?).cloned()
+        self.files.line(Path::new(file), line)
     }
 }
 

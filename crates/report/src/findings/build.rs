@@ -1,12 +1,11 @@
 //! From what was gathered to the report.
 
-use super::filter::Filter;
+use super::filter::{Filter, Judgement};
 use super::gather::{Birth, Found, Gathered, Looked, Program};
 use super::schema::{Finding, Module, Outcome, Report, SCHEMA, Summary, Target, Thread, Tool};
 use super::{Library, access, fingerprint, group, location, stack, text};
 use raddle_model::ThreadId;
 use raddle_model::finding::Certainty;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -34,13 +33,20 @@ impl Gathered {
         library: &mut dyn Library,
     ) -> Report {
         let all = group::grouped(self.findings(library));
-        let found = all.len();
-        let mut findings: Vec<Finding> = all.into_iter().filter(|f| filter.shows(f)).collect();
+        let (mut findings, mut suppressed, mut hidden, mut known) = (Vec::new(), Vec::new(), 0, 0);
+        for mut finding in all {
+            finding.fingerprint = fingerprint::fingerprint(&finding);
+            match filter.judge(&finding) {
+                Judgement::Shown => findings.push(finding),
+                Judgement::Hidden => hidden += 1,
+                Judgement::Suppressed(by) => suppressed.push(by),
+                Judgement::Known => known += 1,
+            }
+        }
         // The sort is stable: what is equally important stays in the order of appearance.
-        findings.sort_by_key(|finding| (is_nobodys(finding), Reverse(finding.certainty)));
+        findings.sort_by_key(Finding::importance);
         for (at, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("R{}", at + 1);
-            finding.fingerprint = fingerprint::fingerprint(finding);
         }
         let Circumstances { tool, target, outcome, without_symbols, warnings } = circumstances;
         let threads = self.threads(library);
@@ -51,7 +57,10 @@ impl Gathered {
             findings: findings.len() as u64,
             observed: count(Certainty::Observed),
             predicted: count(Certainty::Predicted),
-            hidden: (found - findings.len()) as u64,
+            hidden,
+            suppressed: suppressed.len() as u64,
+            known,
+            unused_suppressions: filter.suppressions.unused(&suppressed),
             processes: processes.len() as u64,
             threads: threads.len() as u64,
             accesses: looked.map(|looked| looked.accesses),
@@ -73,7 +82,8 @@ impl Gathered {
             let several = self.several();
             let program = &mut self.programs[at];
             let Some(found) = program.found.get(&number).cloned() else { continue };
-            let finding = named(program, &found, several, library);
+            let mut finding = named(program, &found, several, library);
+            finding.fingerprint = fingerprint::fingerprint(&finding);
             if self.announced.insert(group::key(&finding)) && filter.shows(&finding) {
                 lines.push(text::news(&finding, base));
             }
@@ -157,18 +167,20 @@ fn named(
         rules: found.finding.rules.clone(),
         accesses,
         location: location::location(program, found, library),
+        confirmation: None,
+        classification: None,
     }
-}
-
-/// Does no access of it come from the program's own code?
-fn is_nobodys(finding: &Finding) -> bool {
-    finding.accesses.iter().all(|access| access.own_frame.is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{Selector, typed};
+    use crate::findings::{Baseline, Selector, Suppressions, typed};
+
+    /// Does no access of it come from the program's own code?
+    fn is_nobodys(finding: &Finding) -> bool {
+        finding.accesses.iter().all(|access| access.own_frame.is_none())
+    }
 
     #[test]
     fn the_most_important_come_first_and_are_numbered() {
@@ -191,6 +203,23 @@ mod tests {
         let ignore = vec![Selector::new("libc.so.6", Path::new("/w"), None)];
         let report = typed::report(&Filter { ignore, ..Filter::default() });
         assert_eq!((report.summary.findings, report.summary.hidden), (1, 2));
+    }
+
+    #[test]
+    fn what_is_suppressed_or_known_is_counted() {
+        let mut suppressions = Suppressions::default();
+        let text = "race:counter\nrace:nobody";
+        suppressions.read("s", text, &|name| name.to_owned()).unwrap();
+        let mut baseline = Baseline::default();
+        let mut report = typed::bank();
+        report.findings.retain(|finding| finding.id == "R2");
+        baseline.learn(&report);
+        let report = typed::report(&Filter { suppressions, baseline, ..Filter::default() });
+        let Summary { findings, hidden, suppressed, known, unused_suppressions, .. } =
+            report.summary;
+        assert_eq!((findings, hidden, suppressed, known), (1, 0, 1, 1));
+        assert_eq!(unused_suppressions, ["s:2 race:nobody"]);
+        assert_eq!(report.findings[0].id, "R1");
     }
 
     #[test]

@@ -1,9 +1,12 @@
-//! Whose code matters: `--only-in` and `--ignore`.
+//! What a report is about: whose code matters (`--only-in`, `--ignore`), what somebody decided to
+//! live with (`--suppressions`) and what was there before (`--baseline`).
 //!
 //! A finding is *in* a module or directory when one of its two accesses is: by the instruction
 //! itself, or by the first frame of the program's own code above it.
 
+use super::baseline::Baseline;
 use super::schema::{Access, Finding, Frame};
+use super::suppress::Suppressions;
 use crate::names::{file_name, tidy};
 use std::path::{Path, PathBuf};
 
@@ -14,13 +17,43 @@ pub struct Filter {
     pub only_in: Vec<Selector>,
     /// Findings in one of them are not shown.
     pub ignore: Vec<Selector>,
+    /// Findings that match one of them are not shown.
+    pub suppressions: Suppressions,
+    /// Findings it knows are not shown.
+    pub baseline: Baseline,
+}
+
+/// What becomes of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is shown.
+    Shown,
+    /// Nobody asked for it.
+    Hidden,
+    /// The suppression of this index matches.
+    Suppressed(usize),
+    /// The baseline has it.
+    Known,
 }
 
 impl Filter {
+    /// Judges a finding that has its fingerprint.
+    pub fn judge(&self, finding: &Finding) -> Judgement {
+        let in_any = |selectors: &[Selector]| selectors.iter().any(|s| s.selects(finding));
+        let asked_for = self.only_in.is_empty() || in_any(&self.only_in);
+        if !asked_for || in_any(&self.ignore) {
+            return Judgement::Hidden;
+        }
+        match self.suppressions.matching(finding) {
+            Some(at) => Judgement::Suppressed(at),
+            None if self.baseline.knows(finding) => Judgement::Known,
+            None => Judgement::Shown,
+        }
+    }
+
     /// Is the finding to be shown?
     pub fn shows(&self, finding: &Finding) -> bool {
-        let in_any = |selectors: &[Selector]| selectors.iter().any(|s| s.selects(finding));
-        (self.only_in.is_empty() || in_any(&self.only_in)) && !in_any(&self.ignore)
+        self.judge(finding) == Judgement::Shown
     }
 }
 
@@ -115,7 +148,8 @@ mod tests {
 
     #[test]
     fn to_ignore_is_stronger() {
-        let both = Filter { only_in: select("bank"), ignore: select("libqueue") };
+        let (only_in, ignore) = (select("bank"), select("libqueue"));
+        let both = Filter { only_in, ignore, ..Filter::default() };
         assert!(!both.shows(&finding()));
         assert!(Filter::default().shows(&finding()));
     }

@@ -103,6 +103,15 @@ pub struct Summary {
     pub predicted: u64,
     /// Left out by `--only-in` and `--ignore`.
     pub hidden: u64,
+    /// Left out by `--suppressions`.
+    #[serde(default)]
+    pub suppressed: u64,
+    /// Left out by `--baseline`.
+    #[serde(default)]
+    pub known: u64,
+    /// Suppressions that matched nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_suppressions: Vec<String>,
     /// Processes watched.
     pub processes: u64,
     /// Threads watched.
@@ -138,6 +147,88 @@ pub struct Finding {
     pub accesses: Vec<Access>,
     /// The memory concerned.
     pub location: Location,
+    /// What came of trying to make it happen; absent until somebody tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+    /// What it does to the program; absent until somebody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Classification>,
+}
+
+impl Finding {
+    /// Was it made to happen?
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmation.as_ref().is_some_and(|confirmation| confirmation.confirmed)
+    }
+
+    /// The order of reports, the most important first: what the program's own code has a part in;
+    /// confirmed, observed, predicted; harmful, unknown, harmless.
+    pub fn importance(&self) -> impl Ord + use<> {
+        let nobodys = self.accesses.iter().all(|access| access.own_frame.is_none());
+        let harm = match self.classification.as_ref().map(|known| known.verdict) {
+            Some(Verdict::SpecViolated) => 0,
+            Some(Verdict::OutputDiffers) => 1,
+            None => 2,
+            Some(Verdict::SingleOrdering) => 3,
+            Some(Verdict::KWitnessHarmless) => 4,
+        };
+        (nobodys, !self.is_confirmed(), std::cmp::Reverse(self.certainty), harm)
+    }
+}
+
+/// What came of trying to make a finding happen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// It happened.
+    pub confirmed: bool,
+    /// The seed that makes it happen again.
+    #[serde(default)]
+    pub seed: Option<String>,
+    /// Executions tried.
+    #[serde(default)]
+    pub trials: u64,
+    /// Of them those where it happened.
+    #[serde(default)]
+    pub hits: u64,
+    /// What it did to the program, in words.
+    #[serde(default)]
+    pub effects: Vec<String>,
+}
+
+/// What a finding does to the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classification {
+    /// In a word.
+    pub verdict: Verdict,
+    /// What the verdict rests on, in words.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+}
+
+/// What both orders of a race came to, in the classes of Portend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// One order crashes, hangs or fails an assertion.
+    SpecViolated,
+    /// The orders write different output.
+    OutputDiffers,
+    /// k executions in either order showed no difference.
+    KWitnessHarmless,
+    /// The other order could not be made to happen.
+    SingleOrdering,
+}
+
+impl Verdict {
+    /// In plain words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::SpecViolated => "harmful: one order breaks the program",
+            Verdict::OutputDiffers => "output differs between the orders",
+            Verdict::KWitnessHarmless => "no difference between the orders was seen",
+            Verdict::SingleOrdering => "only one order could be made to happen",
+        }
+    }
 }
 
 /// One side of a finding.

@@ -1,12 +1,13 @@
 //! Whole reports, so that a change of wording is a reviewed difference.
 
-use super::{Style, summary, write};
+use super::{Style, next, summary, write};
+use crate::findings::{Classification, Confirmation, Finding, Verdict};
 use crate::findings::{Filter, Outcome, Report, Selector, typed};
 use crate::paint::Paint;
 use std::path::Path;
 
 fn style(everything: bool) -> Style {
-    Style { paint: Paint::Plain, base: "/w".into(), everything }
+    Style { everything, ..Style::plain("/w") }
 }
 
 fn text(report: &Report, style: &Style) -> String {
@@ -175,4 +176,176 @@ fn colour_is_for_terminals_and_the_target_s_words_are_not_obeyed() {
     let shown = text(&report, &colour);
     assert!(shown.contains("\x1b[1;31m") && !shown.contains("\x1b[2J"), "{shown:?}");
     assert!(shown.contains("evil\\u{1b}[2J"), "{shown:?}");
+}
+
+fn at_width(report: &Report, width: usize) -> String {
+    text(report, &Style { width: Some(width), ..style(false) })
+}
+
+#[test]
+fn on_a_narrow_screen_lines_wrap() {
+    let shown = at_width(&only("R1"), 60);
+    assert!(shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
+    insta::assert_snapshot!(shown, @r#"
+    R1  data race on counter (observed, seen 12 times)
+
+      (2) write of 4 bytes by T3 'worker', holding no locks
+          bank.c:16 in worker
+             16 |     counter += 1;
+                |             ^^
+
+      (1) earlier read of 4 bytes by T2, holding m (taken at
+          bank.c:32 in reader)
+          bank.c:20 in reader
+             20 |     printf("%d\n", counter);
+                |                    ^^^^^^^
+
+      where: global variable counter of ./bank, 4 bytes at
+             0x555500004010
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           nothing that Raddle knows of ordered them in this
+           run: observed
+    "#);
+}
+
+#[test]
+fn eighty_columns_show_one_access_below_the_other() {
+    let shown = at_width(&only("R2"), 80);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    insta::assert_snapshot!(shown, @r#"
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted,
+        seen once)
+
+      (2) free of 64 bytes by T1, holding no locks
+          bank.c:48 in main
+             48 |     pthread_create(&t, NULL, worker, NULL);
+                |     ^^^^^^^^^^^^^^
+
+      (1) earlier write of 8 bytes by T3 'worker', holding m (shared side) and n
+          libc.so.6+0x20
+          called from bank.c:64 in fill
+             64 |     memset(buffer, 0, 8);
+                |     ^^^^^^
+          m was taken at bank.c:32 in reader
+          n was taken at bank.c:32 in reader
+
+      where: byte 8 of a heap block of 64 bytes, allocated by T1 at bank.c:56 in
+             main
+      T3 'worker' was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           only the order in which locks were taken kept them apart, and the next
+           run may take them in another: predicted (lock-order-ignored)
+           giving memory back counts as writing it (free-is-write)
+    "#);
+}
+
+#[test]
+fn a_wide_screen_shows_them_side_by_side() {
+    let shown = at_width(&only("R1"), 120);
+    assert!(shown.lines().all(|line| line.chars().count() <= 120), "{shown}");
+    insta::assert_snapshot!(shown, @r#"
+    R1  data race on counter (observed, seen 12 times)
+
+      (1) earlier read of 4 bytes by T2, holding m (taken at   │   (2) write of 4 bytes by T3 'worker', holding no locks
+          bank.c:32 in reader)                                 │       bank.c:16 in worker
+          bank.c:20 in reader                                  │          16 |     counter += 1;
+             20 |     printf("%d\n", counter);                 │             |             ^^
+                |                    ^^^^^^^                   │
+
+      where: global variable counter of ./bank, 4 bytes at 0x555500004010
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           nothing that Raddle knows of ordered them in this run: observed
+    "#);
+    let shown = at_width(&only("R2"), 160);
+    insta::assert_snapshot!(shown, @r#"
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted, seen once)
+
+      (1) earlier write of 8 bytes by T3 'worker', holding m (shared side) and n   │   (2) free of 64 bytes by T1, holding no locks
+          libc.so.6+0x20                                                           │       bank.c:48 in main
+          called from bank.c:64 in fill                                            │          48 |     pthread_create(&t, NULL, worker, NULL);
+             64 |     memset(buffer, 0, 8);                                        │             |     ^^^^^^^^^^^^^^
+                |     ^^^^^^                                                       │
+          m was taken at bank.c:32 in reader                                       │
+          n was taken at bank.c:32 in reader                                       │
+
+      where: byte 8 of a heap block of 64 bytes, allocated by T1 at bank.c:56 in main
+      T3 'worker' was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           only the order in which locks were taken kept them apart, and the next run may take them in another: predicted (lock-order-ignored)
+           giving memory back counts as writing it (free-is-write)
+    "#);
+}
+
+#[test]
+fn a_low_screen_shows_the_first_and_a_line_of_each_other() {
+    let mut report = typed::bank();
+    let rows = |report: &Report, height| {
+        text(report, &Style { width: Some(80), height: Some(height), ..style(false) })
+    };
+    let shown = rows(&report, 24);
+    insta::assert_snapshot!(shown, @r#"
+    R1  data race on counter (observed, seen 12 times)
+
+      (2) write of 4 bytes by T3 'worker', holding no locks
+          bank.c:16 in worker
+             16 |     counter += 1;
+                |             ^^
+
+      (1) earlier read of 4 bytes by T2, holding m (taken at bank.c:32 in reader)
+          bank.c:20 in reader
+             20 |     printf("%d\n", counter);
+                |                    ^^^^^^^
+
+      where: global variable counter of ./bank, 4 bytes at 0x555500004010
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: no lock was held by both (no-common-lock)
+           nothing that Raddle knows of ordered them in this run: observed
+
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted): f…
+    R3  data race on libc.so.6+0x4000 (observed): write at libc.so.6+0x30, read at …
+    "#);
+    assert!(shown.lines().count() <= 24 - 3);
+    assert_eq!(rows(&report, 200), at_width(&report, 80));
+    let many = std::iter::repeat_n(report.findings[1].clone(), 40);
+    report.findings.extend(many);
+    let shown = rows(&report, 24);
+    assert!(shown.ends_with("\nand 34 more findings\n\n"), "{shown}");
+}
+
+#[test]
+fn what_later_stages_learnt_is_said_and_leads() {
+    let mut report = typed::bank();
+    let predicted = &mut report.findings[1];
+    predicted.confirmation = Some(Confirmation {
+        confirmed: true,
+        seed: Some("7".into()),
+        trials: 100,
+        hits: 47,
+        effects: vec!["the target died of signal 11".into()],
+    });
+    let verdict = Verdict::SpecViolated;
+    let evidence = vec!["free before write: signal 11; write before free: exit 0".into()];
+    predicted.classification = Some(Classification { verdict, evidence });
+    report.findings.sort_by_key(Finding::importance);
+    let ids: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
+    assert_eq!(ids, ["R2", "R1", "R3"]);
+    let shown = text(&report, &style(false));
+    let first = "R2  data race on a heap block of 64 bytes from bank.c:56 in main (confirmed, seen \
+                 once, harmful: one order breaks the program)\n";
+    assert!(shown.starts_with(first), "{shown}");
+    let said = "  made: happened in 47 of 100 executions; seed 7\n  does: the target died of signal \
+                11\n  shown: free before write: signal 11; write before free: exit 0\n";
+    assert!(shown.contains(said), "{shown}");
+    let known = |words: &'static [&'static str]| move |word: &str| words.contains(&word);
+    assert_eq!(next(&report, None, known(&["replay"])).unwrap(), "next: raddle replay R2");
+    assert_eq!(next(&report, Some("4"), known(&[])).unwrap(), "next: raddle explain 4/R2");
+    report.findings.remove(0);
+    assert_eq!(next(&report, None, known(&["confirm"])).unwrap(), "next: raddle confirm R1");
+    report.findings.clear();
+    assert_eq!(next(&report, None, known(&["replay"])), None);
 }

@@ -1,5 +1,6 @@
 //! A line of source with the access underlined.
 
+use super::words::marked;
 use crate::findings::schema::Frame;
 
 /// A tab is shown as this.
@@ -27,15 +28,9 @@ pub(super) fn snippet(frame: &Frame) -> Option<Snippet> {
     let (text, line) = (frame.text.as_deref()?, frame.line?);
     let number = format!("{line:>5} |");
     let margin = format!("{:>5} |", "");
-    // Columns are bytes from 1; one inside a character or behind the line is no use.
-    let start = frame.column.and_then(|column| (column as usize).checked_sub(1));
-    let split = start.and_then(|start| text.split_at_checked(start));
-    let (indent, length) = match split {
-        Some((before, rest)) if !rest.trim().is_empty() => {
-            (before.replace('\t', TAB).chars().count(), token(rest))
-        }
-        _ => (0, 0),
-    };
+    let marked = marked(text, frame.column);
+    let indent = text[..marked.start].replace('\t', TAB).chars().count();
+    let length = text[marked].chars().count();
     let mut text = text.replace('\t', TAB).trim_end().to_owned();
     if text.chars().count() > WIDEST && indent + length < WIDEST {
         text = text.chars().take(WIDEST).chain(['…']).collect();
@@ -50,7 +45,7 @@ pub(super) fn snippet(frame: &Frame) -> Option<Snippet> {
 }
 
 /// Characters of the word or operator that the text begins with.
-fn token(text: &str) -> usize {
+pub(super) fn token(text: &str) -> usize {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let operator = |c: char| "+-*/%=<>!&|^".contains(c);
     let run = |is: &dyn Fn(char) -> bool| text.chars().take_while(|c| is(*c)).count();

@@ -9,7 +9,7 @@ use raddle_model::finding::{Certainty, FindingKind, Rule, TouchKind};
 use std::path::Path;
 
 /// What a finding is about: `data race on counter`.
-pub(super) fn subject(finding: &Finding, base: &Path) -> String {
+pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
     let kind = match finding.kind {
         FindingKind::DataRace => "data race",
     };
@@ -34,20 +34,52 @@ pub(super) fn subject(finding: &Finding, base: &Path) -> String {
 }
 
 /// `observed` or `predicted`.
-pub(super) fn certainty(certainty: Certainty) -> &'static str {
+pub(in crate::findings) fn certainty(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Observed => "observed",
         Certainty::Predicted => "predicted",
     }
 }
 
+/// How sure, in one word: `confirmed`, `observed`, `predicted`.
+pub(in crate::findings) fn standing(finding: &Finding) -> &'static str {
+    if finding.is_confirmed() { "confirmed" } else { certainty(finding.certainty) }
+}
+
+/// How sure, how often, how harmful: `observed, seen 12 times`.
+pub(in crate::findings) fn verdict(finding: &Finding) -> String {
+    let harm = finding.classification.as_ref().map(|known| format!(", {}", known.verdict.words()));
+    let seen = times(finding.count);
+    format!("{}, seen {seen}{}", standing(finding), harm.unwrap_or_default())
+}
+
+/// What later stages learnt, each with its label.
+pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String)> {
+    let mut said = Vec::new();
+    if let Some(confirmation) = &finding.confirmation {
+        let tried = number(confirmation.trials, "execution", "executions");
+        said.push(match (confirmation.confirmed, &confirmation.seed) {
+            (true, Some(seed)) => {
+                ("made: ", format!("happened in {} of {tried}; seed {seed}", confirmation.hits))
+            }
+            (true, None) => ("made: ", format!("happened in {} of {tried}", confirmation.hits)),
+            (false, _) => ("made: ", format!("could not be made to happen in {tried}")),
+        });
+        said.extend(confirmation.effects.iter().map(|effect| ("does: ", effect.clone())));
+    }
+    if let Some(classification) = &finding.classification {
+        said.extend(classification.evidence.iter().map(|shown| ("shown: ", shown.clone())));
+    }
+    said
+}
+
 /// `once`, `12 times`.
-pub(super) fn times(n: u64) -> String {
+pub(in crate::findings) fn times(n: u64) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
 /// `write`, `atomic read`.
-pub(super) fn kind(access: &Access) -> String {
+pub(in crate::findings) fn kind(access: &Access) -> String {
     let kind = match access.kind {
         TouchKind::Read => "read",
         TouchKind::Write => "write",
@@ -58,7 +90,7 @@ pub(super) fn kind(access: &Access) -> String {
 }
 
 /// `write of 4 bytes`.
-pub(super) fn access(access: &Access) -> String {
+pub(in crate::findings) fn access(access: &Access) -> String {
     match access.size {
         0 => kind(access),
         size => format!("{} of {}", kind(access), bytes(size)),
@@ -66,7 +98,7 @@ pub(super) fn access(access: &Access) -> String {
 }
 
 /// `T3 'worker'`.
-pub(super) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> String {
+pub(in crate::findings) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> String {
     let name = report.thread(id, process).and_then(|thread| thread.name.as_deref());
     let mut text = match name {
         Some(name) => format!("{id} '{name}'"),
@@ -79,7 +111,7 @@ pub(super) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> Str
 }
 
 /// `no locks`, `m (taken at bank.c:9 in main)`, `m and n (shared side)`.
-pub(super) fn locks(locks: &[Lock], base: &Path) -> String {
+pub(in crate::findings) fn locks(locks: &[Lock], base: &Path) -> String {
     match locks {
         [] => "no locks".into(),
         [one] => lock(one, taken(one, base)),
@@ -88,10 +120,29 @@ pub(super) fn locks(locks: &[Lock], base: &Path) -> String {
 }
 
 /// Where each of several locks was taken; for one, [`locks`] says it.
-pub(super) fn taken_at(locks: &[Lock], base: &Path) -> Vec<String> {
+pub(in crate::findings) fn taken_at(locks: &[Lock], base: &Path) -> Vec<String> {
     let many = if locks.len() > 1 { locks } else { &[] };
     let line = |held| Some(format!("{} was {}", lock_name(held), taken(held, base)?));
     many.iter().filter_map(line).collect()
+}
+
+/// A lock and the side that was held: `m`, `m (shared side)`.
+pub(in crate::findings) fn held(held: &Lock) -> String {
+    lock(held, None)
+}
+
+/// Bytes of a line that the access at a column is: the word or operator there; empty where the
+/// column is unknown.
+pub(in crate::findings) fn marked(text: &str, column: Option<u32>) -> std::ops::Range<usize> {
+    // Columns are bytes from 1; one inside a character or behind the line is no use.
+    let start = column.and_then(|column| (column as usize).checked_sub(1));
+    match start.and_then(|start| Some((start, text.split_at_checked(start)?.1))) {
+        Some((start, rest)) if !rest.trim().is_empty() => {
+            let length = super::snippet::token(rest);
+            start..start + rest.chars().take(length).map(char::len_utf8).sum::<usize>()
+        }
+        _ => 0..0,
+    }
 }
 
 fn lock(held: &Lock, taken: Option<String>) -> String {
@@ -116,7 +167,7 @@ fn taken(held: &Lock, base: &Path) -> Option<String> {
 }
 
 /// The memory in a sentence; `at` is where it was allocated.
-pub(super) fn memory(
+pub(in crate::findings) fn memory(
     finding: &Finding,
     report: &Report,
     at: Option<String>,
@@ -163,7 +214,7 @@ pub(super) fn memory(
 }
 
 /// Why the accesses are held to be unordered, each rule in plain words and by its name.
-pub(super) fn reasons(finding: &Finding) -> Vec<String> {
+pub(in crate::findings) fn reasons(finding: &Finding) -> Vec<String> {
     let unlocked = finding.accesses.iter().all(|access| access.locks.is_empty());
     let words = |rule: &Rule| match rule {
         Rule::NoCommonLock if unlocked => "neither access held a lock",
@@ -195,7 +246,7 @@ pub(super) fn reasons(finding: &Finding) -> Vec<String> {
 }
 
 /// `bank.c:31 in withdraw`, or as much of it as is known.
-pub(super) fn place(frame: &Frame, base: &Path) -> String {
+pub(in crate::findings) fn place(frame: &Frame, base: &Path) -> String {
     let bare = || match &frame.module {
         Some(path) => format!("{}+{:#x}", file_name(path), frame.offset.0),
         None => format!("{:#x}", frame.offset.0),
@@ -209,17 +260,17 @@ pub(super) fn place(frame: &Frame, base: &Path) -> String {
 }
 
 /// Where in the program's own code a stack comes from.
-pub(super) fn called_at(stack: &[Frame], base: &Path) -> Option<String> {
+pub(in crate::findings) fn called_at(stack: &[Frame], base: &Path) -> Option<String> {
     stack.get(own_frame(stack).unwrap_or(0)).map(|frame| place(frame, base))
 }
 
 /// `1 thread`, `2 threads`.
-pub(super) fn number(n: u64, one: &str, many: &str) -> String {
+pub(in crate::findings) fn number(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// What a terminal would obey is shown instead: names and source come from the target.
-pub(super) fn clean(text: &str) -> String {
+pub(in crate::findings) fn clean(text: &str) -> String {
     let dangerous =
         |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(dangerous) {

@@ -1,0 +1,207 @@
+//! `cargo raddle test|run|bench`: what Cargo builds, under Raddle. Each test is an execution of its
+//! own, so that threads of one cannot race with those of another; their reports are merged.
+
+mod artifacts;
+mod tests;
+
+use crate::failure::Failure;
+use crate::forms::{Form, Forms};
+use crate::runs::{self, Run};
+use crate::terminal;
+use artifacts::{Executable, build};
+use clap::{Args, Subcommand};
+use raddle_report::findings::{Report, merge, text};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use tests::{Ended, Test};
+
+/// The exit code of Cargo's own tests that fail.
+const TESTS_FAILED: u8 = 101;
+/// Findings, as for `raddle run`.
+const FOUND: u8 = 66;
+
+/// Builds with Cargo and runs under Raddle
+///
+/// Words before `--` go to Cargo (`-p`, `--release`, `--test NAME`, features), those after it to
+/// the test harness (names, `--ignored`) or to the program. Options of `raddle run` come from the
+/// environment (RADDLE_DETECTOR=hb) and from raddle.toml; --config and --profile are Raddle's own.
+/// Works on stable Rust.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Cargo {
+    #[command(subcommand)]
+    what: What,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Every test of the workspace, each in a process of its own
+      cargo raddle test
+
+  The tests of one crate whose names contain `queue`
+      cargo raddle test -p store -- queue
+
+  The program, with arguments of its own
+      cargo raddle run --release -- --port 8080";
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Runs each test in a process of its own and merges the reports
+    Test(Words),
+    /// Runs the benchmarks, each executable once
+    Bench(Words),
+    /// Runs the program
+    Run(Words),
+}
+
+#[derive(Debug, Args)]
+struct Words {
+    #[command(flatten)]
+    forms: Forms,
+
+    /// For Cargo; after `--` for the test harness or the program
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    words: Vec<OsString>,
+}
+
+impl Words {
+    /// Those for Cargo, and those behind `--`. Clap keeps a `--` among the words or takes it away,
+    /// depending on what stands before it; so it is looked for where it was typed.
+    fn split(&self, typed: &[OsString]) -> (&[OsString], &[OsString]) {
+        let Some(at) = typed.iter().position(|word| word == "--") else {
+            return (&self.words, &[]);
+        };
+        let behind = typed.len() - at - 1;
+        let (front, behind) = self.words.split_at(self.words.len().saturating_sub(behind));
+        (front.strip_suffix(&["--".into()]).unwrap_or(front), behind)
+    }
+}
+
+impl Cargo {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<u8, Failure> {
+        let typed: Vec<OsString> = std::env::args_os().collect();
+        match self.what {
+            What::Test(words) => {
+                let (cargo, harness) = words.split(&typed);
+                let executables = build(&["test", "--no-run"], cargo)?;
+                let harnesses = executables.iter().filter(|e| e.is_test);
+                let tests = tests::list(harnesses, harness)?;
+                report(tests, &words.forms)
+            }
+            What::Bench(words) => {
+                let (cargo, harness) = words.split(&typed);
+                let executables = build(&["bench", "--no-run"], cargo)?;
+                let tests = executables.iter().filter(|e| e.is_test || e.is_bench);
+                let whole = |executable: &Executable| {
+                    let arguments = ["--bench".into()].iter().chain(harness).cloned().collect();
+                    Test { executable: executable.clone(), name: String::new(), arguments }
+                };
+                report(tests.map(whole).collect(), &words.forms)
+            }
+            What::Run(words) => {
+                let (cargo, arguments) = words.split(&typed);
+                run(&build(&["build"], cargo)?, arguments)
+            }
+        }
+    }
+}
+
+/// The one program that was built, instead of this command.
+fn run(executables: &[Executable], arguments: &[OsString]) -> Result<u8, Failure> {
+    let programs: Vec<&Executable> = executables.iter().filter(|e| e.is_program).collect();
+    let program = match programs.as_slice() {
+        [one] => one,
+        [] => return Err(Failure::Other("Cargo built no program here".into())),
+        many => {
+            let names: Vec<&str> = many.iter().map(|e| e.name.as_str()).collect();
+            let names = names.join(", ");
+            let why = format!("there are several programs: {names}; choose one with --bin NAME");
+            return Err(Failure::Other(why));
+        }
+    };
+    let error = raddle()?.args(["run", "--"]).arg(&program.path).args(arguments).exec();
+    Err(Failure::Other(format!("starting raddle run: {error}")))
+}
+
+/// This command.
+fn raddle() -> Result<Command, Failure> {
+    let exe = std::env::current_exe().map_err(Failure::during("finding this command"))?;
+    Ok(Command::new(exe))
+}
+
+/// Runs tests and reports what they came to.
+fn report(tests: Vec<Test>, forms: &Forms) -> Result<u8, Failure> {
+    if tests.is_empty() {
+        eprintln!("raddle: no tests");
+        return Ok(0);
+    }
+    let place = Run::make(None)?;
+    let ran =
+        tests::run_all(&tests, &place.path().join("tests")).inspect_err(|_| place.give_up())?;
+    let count = |wanted: fn(&Ended) -> bool| ran.iter().filter(|(ended, _)| wanted(ended)).count();
+    let passed = count(|ended| matches!(ended, Ended::Passed));
+    let failed = count(|ended| matches!(ended, Ended::Failed(_)));
+    let broken = count(|ended| matches!(ended, Ended::Broken(_)));
+    let raced = count(|ended| matches!(ended, Ended::Raced));
+    let reports: Vec<Report> = ran.into_iter().filter_map(|(_, report)| report).collect();
+    let merged = merge(reports);
+    let mut tell =
+        format!("{} tests: {passed} passed, {raced} with findings, {failed} failed", tests.len());
+    if broken > 0 {
+        tell += &format!(", {broken} could not be watched");
+    }
+    let mut found = false;
+    if let Some(merged) = &merged {
+        found = merged.summary.findings > 0;
+        let file = place.write(merged)?;
+        let stderr = std::io::stderr();
+        let style = terminal::style(&stderr, Path::new(&merged.target.cwd), false);
+        eprintln!();
+        runs::write_rendering(merged, Form::Text, stderr, &style)?;
+        forms.write(merged)?;
+        eprintln!("raddle: {}", text::summary(merged, Some(&file.display().to_string())));
+        if let Some(next) = text::next(merged, Run::named(&file).as_deref(), crate::is_known) {
+            eprintln!("{next}");
+        }
+    }
+    eprintln!("raddle: {tell}");
+    Ok(match () {
+        () if broken > 0 => raddle_execute::EXIT_FAILED,
+        () if found => FOUND,
+        () if failed > 0 => TESTS_FAILED,
+        () => 0,
+    })
+}
+
+#[cfg(test)]
+mod split {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        words: Words,
+    }
+
+    #[test]
+    fn words_are_cargos_up_to_the_dashes() {
+        let split = |typed: &[&str]| {
+            let typed: Vec<OsString> = typed.iter().map(OsString::from).collect();
+            let only = Only::try_parse_from(&typed).unwrap();
+            let (cargo, behind) = only.words.split(&typed);
+            (cargo.to_vec(), behind.to_vec())
+        };
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(split(&["x"]), (vec![], vec![]));
+        assert_eq!(split(&["x", "--lib"]), (words(&["--lib"]), vec![]));
+        assert_eq!(split(&["x", "--", "a", "--b"]), (vec![], words(&["a", "--b"])));
+        assert_eq!(split(&["x", "--lib", "--", "a"]), (words(&["--lib"]), words(&["a"])));
+        assert_eq!(split(&["x", "-p", "y", "--"]), (words(&["-p", "y"]), vec![]));
+        let both = split(&["x", "--html", "f", "--lib", "--", "--", "a"]);
+        assert_eq!(both, (words(&["--lib"]), words(&["--", "a"])));
+    }
+}

@@ -1,0 +1,100 @@
+//! `raddle explain`: what a finding, a kind of finding or a rule means, and what to do about it.
+
+use crate::failure::Failure;
+use crate::runs;
+use crate::terminal;
+use clap::Args;
+use raddle_report::explain::{self, Topic};
+use raddle_report::findings::text::{self, Style};
+use raddle_report::findings::{Finding, Report};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Says in plain words what a finding, a kind of bug or a rule means, and how to fix it
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Explain {
+    /// R1 of the latest run, 12/R1 of run 12, or a word of a report [default: list the words]
+    what: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  The first finding of the latest run
+      raddle explain R1
+
+  What is a data race? What does `lock-order-ignored` mean?
+      raddle explain data-race
+      raddle explain lock-order-ignored";
+
+impl Explain {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<u8, Failure> {
+        let text = match self.what.as_deref() {
+            None => list(),
+            Some(what) if runs::names_a_finding(what) => finding(what)?,
+            Some(what) => match explain::topic(&what.to_ascii_lowercase()) {
+                Some(topic) => whole(topic),
+                None => return Err(Failure::Other(unknown(what))),
+            },
+        };
+        print!("{text}");
+        Ok(0)
+    }
+}
+
+fn list() -> String {
+    let mut out = String::from("raddle explain WORD, or R1 for a finding of the latest run:\n\n");
+    for topic in explain::topics() {
+        let _ = writeln!(out, "  {:<20} {}", topic.name, topic.short);
+    }
+    out
+}
+
+fn whole(topic: &Topic) -> String {
+    let mut out = format!("{}: {}\n\n{}\n", topic.name, topic.short, topic.long);
+    if !topic.fix.is_empty() {
+        let _ = write!(out, "\nWhat to do:\n{}\n", topic.fix);
+    }
+    out
+}
+
+fn finding(what: &str) -> Result<String, Failure> {
+    let (_, report, at) = runs::find_finding(what)?;
+    let finding: Finding = report.findings[at].clone();
+    let only = Report { findings: vec![finding.clone()], ..report };
+    let stdout = std::io::stdout();
+    let style = terminal::style(&stdout, Path::new(&only.target.cwd), false);
+    let mut out = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = text::write(&only, &Style { height: None, ..style }, &mut out);
+    let mut out = String::from_utf8_lossy(&out).into_owned();
+    if let Some(topic) = explain::kind(finding.kind) {
+        out += &whole(topic);
+    }
+    let certainty = if finding.is_confirmed() {
+        "confirmed".to_owned()
+    } else {
+        let value = serde_json::to_value(finding.certainty).unwrap_or_default();
+        value.as_str().unwrap_or_default().to_owned()
+    };
+    let topics = finding.rules.iter().filter_map(|rule| explain::rule(*rule));
+    for topic in topics.chain(explain::topic(&certainty)) {
+        let _ = write!(out, "\n{}", whole(topic));
+    }
+    Ok(out)
+}
+
+fn unknown(what: &str) -> String {
+    let near = explain::topics()
+        .map(|topic| (strsim::osa_distance(topic.name, &what.to_ascii_lowercase()), topic.name))
+        .min();
+    match near {
+        Some((distance, name)) if distance <= name.len().div_ceil(2) => {
+            format!("there is nothing called {what} in a report; did you mean {name}?")
+        }
+        _ => {
+            format!("there is nothing called {what} in a report; `raddle explain` lists the words")
+        }
+    }
+}

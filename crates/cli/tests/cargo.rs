@@ -1,0 +1,112 @@
+//! `cargo raddle` on a small crate with one racy and one clean test.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use support::{Ran, Scratch, raddle};
+
+const LIBRARY: &str = r#"
+pub struct Cell(std::cell::UnsafeCell<u64>);
+unsafe impl Sync for Cell {}
+impl Cell {
+    pub const fn new() -> Self { Cell(std::cell::UnsafeCell::new(0)) }
+    #[inline(never)]
+    pub fn bump(&self) { unsafe { *self.0.get() += 1 } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    static SHARED: Cell = Cell::new();
+    static GUARDED: std::sync::Mutex<u64> = std::sync::Mutex::new(0);
+
+    #[test]
+    fn racy() {
+        // Both are there before either goes on, so that no end of one comes before the other.
+        let both = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for _ in 0..2 { scope.spawn(|| { both.wait(); SHARED.bump() }); }
+        });
+    }
+
+    #[test]
+    fn clean() {
+        std::thread::scope(|scope| {
+            for _ in 0..2 { scope.spawn(|| *GUARDED.lock().unwrap() += 1); }
+        });
+        assert_eq!(*GUARDED.lock().unwrap(), 2);
+    }
+
+    #[test]
+    fn failing() { assert_eq!(1 + 1, 3, "arithmetic"); }
+
+    #[test]
+    #[ignore]
+    fn ignored() { panic!("never run") }
+}
+"#;
+
+fn package() -> Option<Scratch> {
+    support::has_probe().then(|| {
+        let scratch = Scratch::new();
+        scratch.put(
+            "Cargo.toml",
+            "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+        );
+        std::fs::create_dir(scratch.path("src")).unwrap();
+        std::fs::write(scratch.path("src/lib.rs"), LIBRARY).unwrap();
+        let main =
+            "fn main() { println!(\"{:?}\", std::env::args().nth(1)); std::process::exit(4) }";
+        std::fs::write(scratch.path("src/main.rs"), main).unwrap();
+        scratch
+    })
+}
+
+/// `cargo raddle …`, found by Cargo as it finds any other subcommand.
+fn cargo(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let beside: PathBuf = raddle().parent().unwrap().into();
+    let mut path = vec![beside];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut command = Command::new("cargo");
+    command.arg("raddle").args(arguments).current_dir(scratch.path("."));
+    command.env("PATH", std::env::join_paths(path).unwrap());
+    command.env("CARGO_TARGET_DIR", scratch.path("target")).env_remove("CARGO");
+    // Reading debug information for a backtrace is a long way under a detector.
+    command.env("RUST_BACKTRACE", "0");
+    Ran::new(command.stdin(Stdio::null()).output().unwrap())
+}
+
+#[test]
+fn each_test_by_itself_and_one_report() {
+    let Some(scratch) = package() else { return };
+    let ran = cargo(&scratch, &["test", "--lib"]);
+    ran.exits(66);
+    let line = |sign: &str, name: &str| {
+        ran.stderr.lines().any(|line| line.starts_with(sign) && line.contains(name))
+    };
+    assert!(line("PASS", "small tests::clean"), "{ran:?}");
+    assert!(line("RACE", "small tests::racy: "), "{ran:?}");
+    assert!(line("FAIL", "small tests::failing"), "{ran:?}");
+    assert!(ran.stderr.contains("arithmetic") && !ran.stderr.contains("never run"), "{ran:?}");
+    assert!(ran.stderr.contains("3 tests: 1 passed, 1 with findings, 1 failed"), "{ran:?}");
+    let file = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    let json: Value = serde_json::from_str(&file).unwrap();
+    let ours = |finding: &Value| {
+        let text = finding.to_string();
+        text.contains("bump") && text.contains("src/lib.rs")
+    };
+    assert!(json["findings"].as_array().unwrap().iter().any(ours), "{json:#}");
+
+    cargo(&scratch, &["test", "--lib", "--", "clean"]).exits(0);
+    cargo(&scratch, &["test", "--lib", "--", "failing"]).exits(101);
+    let none = cargo(&scratch, &["test", "--lib", "--", "no-such-test"]);
+    assert!(none.exits(0).stderr.ends_with("raddle: no tests\n"), "{none:?}");
+    let run = cargo(&scratch, &["run", "--", "hello"]);
+    assert_eq!(run.exits(4).stdout, "Some(\"hello\")\n");
+    let wrong = cargo(&scratch, &["test", "--lbi"]);
+    assert!(wrong.exits(125).stderr.contains("cargo test --no-run ended with code"), "{wrong:?}");
+}

@@ -1,0 +1,194 @@
+//! The command in everyday use: other forms, suppressions, a baseline, configuration, help.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use support::{Ran, Scratch, raddle};
+
+/// Two threads write `counter`, nothing keeps them apart; EXTRA stands before.
+const RACY: &str = r#"
+#include <pthread.h>
+EXTRA
+volatile int counter;
+static void *writer(void *unused) {
+    counter = 1;
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, writer, NULL);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    return 3;
+}
+"#;
+
+fn compiled() -> Option<Scratch> {
+    support::has_probe().then(|| {
+        let scratch = Scratch::new();
+        scratch.compile("bank", &RACY.replace("EXTRA", ""), &["-Wl,-z,now"]);
+        scratch
+    })
+}
+
+fn raddle_in(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    raddle_with(scratch, arguments, &[])
+}
+
+fn raddle_with(scratch: &Scratch, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new(raddle());
+    command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null());
+    command.envs(variables.iter().copied());
+    Ran::new(command.output().unwrap())
+}
+
+fn run(scratch: &Scratch, options: &[&str]) -> Ran {
+    raddle_in(scratch, &[&["run"], options, &["--", "./bank"]].concat())
+}
+
+#[test]
+fn every_form_of_the_same_finding() {
+    let Some(scratch) = compiled() else { return };
+    std::fs::create_dir(scratch.path(".git")).unwrap();
+    run(&scratch, &["--sarif", "r.sarif", "--junit", "r.xml", "--html", "r.html"]).exits(66);
+    let read = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap();
+    let sarif: Value = serde_json::from_str(&read("r.sarif")).unwrap();
+    let location = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "bank.c");
+    assert_eq!(location["region"]["startLine"], 6);
+    assert!(read("r.xml").contains("failures=\"1\""));
+    assert!(read("r.html").contains("counter <mark>=</mark> 1;"), "{}", read("r.html"));
+    let again = raddle_in(&scratch, &["report", "--format", "sarif"]);
+    assert_eq!(again.exits(0).stdout, read("r.sarif"));
+    let github = raddle_in(&scratch, &["report", "--format", "github"]).stdout;
+    assert!(github.starts_with("::error file=bank.c,line=6,"), "{github}");
+    let quiet = raddle_in(&scratch, &["report", "--html", "again.html"]);
+    assert_eq!(quiet.exits(0).stdout.lines().count(), 2, "{quiet:?}");
+    assert_eq!(read("again.html"), read("r.html"));
+    let wrong = raddle_in(&scratch, &["report", "--html", "/none/x.html"]);
+    assert!(wrong.exits(125).stderr.starts_with("raddle: writing /none/x.html: "), "{wrong:?}");
+}
+
+#[test]
+fn suppressions_of_every_format() {
+    let Some(scratch) = compiled() else { return };
+    for (name, text) in [
+        ("tsan.supp", "# ours\nrace:writer\nrace:gone\n"),
+        (
+            "valgrind.supp",
+            "{\n  ours\n  Helgrind:Race\n  fun:writer\n}\n{\n gone\n Helgrind:Race\n fun:x\n}\n",
+        ),
+        (
+            "own.toml",
+            "[[suppress]]\nvariable = 'counter'\nreason = 'a test'\n[[suppress]]\nfunction = 'gone'\nreason = 'x'\n",
+        ),
+    ] {
+        scratch.put(name, text);
+        let ran = run(&scratch, &["--suppressions", name]);
+        // Nothing was found, so the target's own code is passed on.
+        ran.exits(3);
+        assert!(ran.stderr.contains("; 1 suppressed; "), "{ran:?}");
+        assert!(ran.stderr.contains("matched nothing: ") && ran.stderr.contains("gone"), "{ran:?}");
+    }
+    let ran = run(&scratch, &["--quiet", "--gen-suppressions", "made.toml"]);
+    ran.exits(66);
+    run(&scratch, &["--suppressions", "made.toml"]).exits(3);
+    scratch.put("wrong.supp", "race:x\nrcae:y\n");
+    let ran = run(&scratch, &["--suppressions", "wrong.supp"]);
+    assert_eq!(
+        ran.exits(125).stderr,
+        "raddle: wrong.supp:2: there is no type 'rcae'; did you mean 'race'?\n"
+    );
+}
+
+#[test]
+fn a_baseline_survives_a_rebuild_and_fails_on_what_is_new() {
+    let Some(scratch) = compiled() else { return };
+    run(&scratch, &["--quiet"]).exits(66);
+    let said = raddle_in(&scratch, &["baseline"]);
+    assert_eq!(said.exits(0).stdout, "raddle-baseline.json knows 1 findings, 1 of them new\n");
+    // The lines move, the addresses too.
+    let moved = RACY.replace("EXTRA", "int before[100];\n\n\nint more(void) { return 7; }\n");
+    scratch.compile("bank", &moved, &["-Wl,-z,now", "-O2"]);
+    let ran = run(&scratch, &["--baseline", "raddle-baseline.json"]);
+    ran.exits(3);
+    assert!(ran.stderr.contains("no new data races") && ran.stderr.contains("1 known"), "{ran:?}");
+    // Something new.
+    let new = moved.replace("counter", "other");
+    scratch.compile("bank", &new, &["-Wl,-z,now"]);
+    run(&scratch, &["--quiet", "--baseline", "raddle-baseline.json"]).exits(66);
+    let said = raddle_in(&scratch, &["baseline"]);
+    assert_eq!(said.exits(0).stdout, "raddle-baseline.json knows 2 findings, 1 of them new\n");
+    run(&scratch, &["--quiet", "--baseline", "raddle-baseline.json"]).exits(3);
+}
+
+#[test]
+fn configuration_reaches_the_run() {
+    let Some(scratch) = compiled() else { return };
+    scratch.put(
+        "raddle.toml",
+        "[run]\nerror-exitcode = 7\nquiet = true\n[profile.ci]\nformat = 'json'\n",
+    );
+    let ran = run(&scratch, &[]);
+    ran.exits(7);
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    let all = ["run", "--", "./bank"];
+    raddle_with(&scratch, &all, &[("RADDLE_ERROR_EXITCODE", "8")]).exits(8);
+    run(&scratch, &["--error-exitcode", "9"]).exits(9);
+    let said = raddle_in(&scratch, &["config", "run", "--profile", "ci"]).stdout;
+    assert!(said.contains("raddle.toml, profile ci\n"), "{said}");
+    let line = |option: &str| {
+        let line = said.lines().find(|line| line.trim_start().starts_with(option)).unwrap();
+        line.split_whitespace().map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(line("--error-exitcode ")[1], "7");
+    assert!(line("--error-exitcode ")[2].ends_with("raddle.toml"), "{said}");
+    assert_eq!(line("--error-exitcode ")[3], "[run]");
+    assert_eq!(
+        line("--format ")[1..],
+        ["json".to_owned(), line("--format ")[2].clone(), "[profile.ci]".into()]
+    );
+    assert_eq!(line("--detector ")[1..], ["hybrid", "default"]);
+    let wrong = raddle_with(&scratch, &all, &[("RADDLE_TIMEOUT", "soon")]);
+    assert!(
+        wrong.exits(125).stderr.ends_with("that value comes from RADDLE_TIMEOUT\n"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn help_in_words() {
+    let Some(scratch) = compiled() else { return };
+    run(&scratch, &["--quiet"]).exits(66);
+    let explained = raddle_in(&scratch, &["explain", "R1"]).stdout;
+    for part in ["R1  data race on counter", "\nWhat to do:\n", "no-common-lock: ", "observed: "] {
+        assert!(explained.contains(part), "{part} in {explained}");
+    }
+    assert_eq!(raddle_in(&scratch, &["explain", "1/r1"]).stdout, explained);
+    let said = |what: &str| raddle_in(&scratch, &["explain", what]).exits(125).stderr.clone();
+    assert_eq!(said("R9"), "raddle: there is no R9 in .raddle/1/report.json; it has R1\n");
+    assert_eq!(
+        said("data-rac"),
+        "raddle: there is nothing called data-rac in a report; did you mean data-race?\n"
+    );
+    let doctor = raddle_in(&scratch, &["doctor"]);
+    assert!(doctor.exits(0).stdout.contains("/bin/true was watched"), "{doctor:?}");
+}
+
+#[test]
+fn manual_pages_and_completions() {
+    let scratch = Scratch::new();
+    raddle_in(&scratch, &["man", "--dir", "man1"]).exits(0);
+    let page = std::fs::read_to_string(scratch.path("man1/raddle-run.1")).unwrap();
+    assert!(page.contains(".TH raddle-run 1") && page.contains("detector"), "{page}");
+    assert!(scratch.path("man1/raddle.1").exists());
+    for shell in ["bash", "zsh", "fish"] {
+        let text = raddle_in(&scratch, &["completions", shell]).exits(0).stdout.clone();
+        assert!(text.contains("error-exitcode"), "{shell}: {text}");
+    }
+    let bash = raddle_in(&scratch, &["completions", "bash"]).stdout;
+    let file = scratch.put("raddle.bash", &bash);
+    assert!(Command::new("bash").arg("-n").arg(file).status().unwrap().success());
+}

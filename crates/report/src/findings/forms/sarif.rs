@@ -1,0 +1,229 @@
+//! SARIF 2.1.0 (OASIS), in the shape that GitHub's code scanning accepts: rules with help, a
+//! location in the repository, both accesses as related locations, both stacks as a code flow, and
+//! a fingerprint that survives rebuilding.
+
+use super::{Weight, file, main_frame, sentence, weight};
+use crate::explain::{self, Topic};
+use crate::findings::runtime::is_runtime;
+use crate::findings::schema::{Access, Finding, Frame, Report};
+use crate::findings::text::words;
+use raddle_model::finding::FindingKind;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Where relative paths begin.
+const ROOT: &str = "SRCROOT";
+/// The schema, by its published address.
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// Calls of one stack: code-scanning pages cut longer flows anyway.
+const CALLS: usize = 40;
+
+/// The log. `root` is the directory of the repository, which paths are relative to.
+pub fn log(report: &Report, root: &Path) -> Value {
+    let mut kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let writer = Writer { report, root, kinds: &kinds };
+    let rules: Vec<Value> = kinds.iter().map(|kind| rule(*kind)).collect();
+    let results: Vec<Value> = report.findings.iter().map(|f| writer.result(f)).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "Raddle",
+                "version": report.tool.version,
+                "semanticVersion": report.tool.version,
+                "rules": rules,
+            }},
+            "invocations": [{
+                "executionSuccessful": report.outcome.failure.is_none(),
+                "commandLine": report.target.argv.join(" "),
+                "toolExecutionNotifications": report.summary.warnings.iter().map(|warning| json!({
+                    "level": "warning", "message": { "text": warning },
+                })).collect::<Vec<_>>(),
+            }],
+            "originalUriBaseIds": { ROOT: { "uri": directory_uri(root) } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+fn rule(kind: FindingKind) -> Value {
+    let name = explain::kind_name(kind);
+    let unknown = Topic { name: "", short: "A concurrency bug", long: "", fix: "" };
+    let topic = explain::kind(kind).copied().unwrap_or(unknown);
+    let words: Vec<String> = name.split('-').map(capital).collect();
+    json!({
+        "id": name,
+        "name": words.concat(),
+        "shortDescription": { "text": topic.short },
+        "fullDescription": { "text": format!("{}.", topic.short) },
+        "help": {
+            "text": format!("{}\n\nHow to fix it:\n{}", topic.long, topic.fix),
+            "markdown": format!("{}\n\n### How to fix it\n\n{}", topic.long, topic.fix),
+        },
+        "defaultConfiguration": { "level": "error" },
+        "properties": {
+            "tags": ["concurrency", "correctness", "reliability"],
+            "precision": "high",
+            "problem.severity": "error",
+        },
+    })
+}
+
+struct Writer<'a> {
+    report: &'a Report,
+    root: &'a Path,
+    kinds: &'a [FindingKind],
+}
+
+impl Writer<'_> {
+    fn result(&self, finding: &Finding) -> Value {
+        let level = match weight(finding) {
+            Weight::Error => "error",
+            Weight::Warning => "warning",
+            Weight::Note => "note",
+        };
+        let locations: Vec<Value> =
+            main_frame(finding).and_then(|f| self.location(f, None)).into_iter().collect();
+        let related = finding.accesses.iter().enumerate();
+        let related: Vec<Value> =
+            related.filter_map(|(at, access)| self.related(at, access)).collect();
+        let flows: Vec<Value> = finding.accesses.iter().map(|a| self.thread_flow(a)).collect();
+        let base = Path::new(&self.report.target.cwd);
+        json!({
+            "ruleId": explain::kind_name(finding.kind),
+            "ruleIndex": self.kinds.iter().position(|kind| *kind == finding.kind),
+            "level": level,
+            "message": { "text": sentence(finding, self.report) },
+            "locations": locations,
+            "relatedLocations": related,
+            "codeFlows": [{
+                "message": { "text": words::subject(finding, base) },
+                "threadFlows": flows,
+            }],
+            "partialFingerprints": { "raddle/v1": finding.fingerprint },
+            "occurrenceCount": finding.count.clamp(1, i64::MAX as u64),
+            "properties": {
+                "id": finding.id,
+                "certainty": words::standing(finding),
+                "rules": finding.rules,
+            },
+        })
+    }
+
+    fn related(&self, at: usize, access: &Access) -> Option<Value> {
+        let mut location = self.location(access.frame()?, Some(self.said(access)))?;
+        location["id"] = json!(at);
+        Some(location)
+    }
+
+    /// The stack of an access, outermost first, as a reader follows it to the access.
+    fn thread_flow(&self, access: &Access) -> Value {
+        let thread = words::thread(self.report, access.thread, access.process);
+        let own = access.own_frame.unwrap_or(0);
+        let calls = access.stack.iter().enumerate().skip(own).take(CALLS);
+        let mut locations: Vec<Value> = calls
+            .filter(|(at, frame)| *at == own || !is_runtime(frame))
+            .filter_map(|(at, frame)| {
+                let text = match at == own {
+                    true => self.said(access),
+                    false => "calls".to_owned(),
+                };
+                let importance = if at == own { "essential" } else { "important" };
+                let location = self.location(frame, Some(text))?;
+                Some(json!({ "location": location, "importance": importance }))
+            })
+            .collect();
+        locations.reverse();
+        if locations.is_empty() {
+            let text = format!("{thread}: {}", self.said(access));
+            locations.push(json!({ "location": { "message": { "text": text } } }));
+        }
+        json!({ "id": thread, "locations": locations })
+    }
+
+    fn said(&self, access: &Access) -> String {
+        let thread = words::thread(self.report, access.thread, access.process);
+        let locks = words::locks(&access.locks, Path::new(&self.report.target.cwd));
+        format!("{} by {thread}, holding {locks}", words::access(access))
+    }
+
+    fn location(&self, frame: &Frame, message: Option<String>) -> Option<Value> {
+        let known = file(frame, self.report, self.root)?;
+        let artifact = match known.below_root {
+            true => json!({ "uri": path_uri(&known.path), "uriBaseId": ROOT }),
+            false => json!({ "uri": format!("file://{}", path_uri(&known.path)) }),
+        };
+        let mut physical = json!({ "artifactLocation": artifact });
+        // Line 0 is the compiler's word for none.
+        if let Some(line) = frame.line.filter(|line| *line > 0 && frame.file.is_some()) {
+            let mut region = json!({ "startLine": line });
+            if let Some(column) = column(frame) {
+                region["startColumn"] = json!(column);
+            }
+            if let Some(text) = &frame.text {
+                region["snippet"] = json!({ "text": text });
+            }
+            physical["region"] = region;
+        }
+        let mut location = json!({ "physicalLocation": physical });
+        if let Some(function) = &frame.function {
+            location["logicalLocations"] =
+                json!([{ "fullyQualifiedName": function, "kind": "function" }]);
+        }
+        if let Some(text) = message {
+            location["message"] = json!({ "text": text });
+        }
+        Some(location)
+    }
+}
+
+/// The column in characters from 1; the compiler counts bytes.
+fn column(frame: &Frame) -> Option<usize> {
+    let byte = (frame.column? as usize).checked_sub(1)?;
+    match frame.text.as_deref().map(|text| text.split_at_checked(byte)) {
+        Some(Some((before, _))) => Some(before.chars().count() + 1),
+        Some(None) => None,
+        None => Some(byte + 1),
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn directory_uri(root: &Path) -> String {
+    let path = path_uri(&root.display().to_string());
+    format!("file://{}/", path.trim_end_matches('/'))
+}
+
+/// A path as a URI has it: everything but letters, digits and a few signs as percent signs.
+fn path_uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uris() {
+        assert_eq!(path_uri("src/größe a.c"), "src/gr%C3%B6%C3%9Fe%20a.c");
+        assert_eq!(directory_uri(Path::new("/")), "file:///");
+        assert_eq!(directory_uri(Path::new("/w/x")), "file:///w/x/");
+    }
+}

@@ -1,0 +1,143 @@
+//! Each form against its published schema, for the same findings.
+
+use super::{junit, sarif};
+use crate::findings::schema::{Classification, Confirmation, Verdict};
+use crate::findings::{Report, typed};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const REPORT_SCHEMA: &str = include_str!("../../../../../docs/raddle-report-1.schema.json");
+const SARIF_SCHEMA: &str = include_str!("../../../tests/schemas/sarif-2.1.0.json");
+
+/// The bank, with what later stages add and names that need escaping.
+fn bank() -> Report {
+    let mut report = typed::bank();
+    let finding = &mut report.findings[0];
+    finding.confirmation = Some(Confirmation {
+        confirmed: true,
+        seed: Some("18446744073709551615".into()),
+        trials: 3,
+        hits: 2,
+        effects: vec!["exit code 1".into()],
+    });
+    finding.classification =
+        Some(Classification { verdict: Verdict::OutputDiffers, evidence: vec!["8 | 9".into()] });
+    report.findings[1].location.name = Some("<script>\"&'\u{1}\u{fffe}".into());
+    report.threads[2].name = Some("a]]>b".into());
+    report.summary.warnings.push("5 < 6".into());
+    report
+}
+
+/// What a schema has against a value.
+fn errors(schema: &str, value: &Value) -> Vec<String> {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    validator.iter_errors(value).map(|e| format!("{e} at {}", e.instance_path)).collect()
+}
+
+#[test]
+fn report_json_is_as_documented() {
+    for report in [typed::bank(), bank()] {
+        let value: Value = serde_json::from_str(&report.to_json()).unwrap();
+        assert_eq!(errors(REPORT_SCHEMA, &value), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn the_documented_schema_refuses_what_is_no_report() {
+    let value = || -> Value { serde_json::from_str(&bank().to_json()).unwrap() };
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut changed = value();
+        change(&mut changed);
+        !errors(REPORT_SCHEMA, &changed).is_empty()
+    };
+    assert!(refused(&|v| v["schema"] = "raddle-report/2".into()));
+    assert!(refused(&|v| v["findings"][0]["certainty"] = "sure".into()));
+    assert!(refused(&|v| v["findings"][0]["accesses"][0]["stack"][0]["offset"] = 16.into()));
+    assert!(refused(&|v| {
+        v["findings"][0].as_object_mut().unwrap().remove("fingerprint");
+    }));
+    assert!(refused(&|v| v["findings"][0]["confirmation"]["seed"] = 7.into()));
+    // Additions never break readers.
+    assert!(!refused(&|v| v["findings"][0]["something-new"] = 7.into()));
+}
+
+#[test]
+fn sarif_is_as_published() {
+    for report in [typed::bank(), bank()] {
+        let log = sarif::log(&report, Path::new("/w"));
+        assert_eq!(errors(SARIF_SCHEMA, &log), Vec::<String>::new());
+    }
+    let mut wrong = sarif::log(&bank(), Path::new("/w"));
+    wrong["runs"][0]["results"][0]["level"] = "fatal".into();
+    assert!(!errors(SARIF_SCHEMA, &wrong).is_empty());
+}
+
+#[test]
+fn sarif_has_what_code_scanning_needs() {
+    let log = sarif::log(&bank(), Path::new("/w"));
+    let run = &log["runs"][0];
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], run["tool"]["driver"]["rules"][0]["id"]);
+    let location = &result["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "bank.c");
+    assert_eq!(
+        (&location["region"]["startLine"], &location["region"]["startColumn"]),
+        (&16.into(), &13.into())
+    );
+    let related: Vec<&Value> = result["relatedLocations"].as_array().unwrap().iter().collect();
+    assert_eq!(related.len(), 2);
+    assert_eq!(
+        related[0]["message"]["text"],
+        "read of 4 bytes by T2, holding m (taken at bank.c:32 in reader)"
+    );
+    let flows = result["codeFlows"][0]["threadFlows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2);
+    assert_eq!(result["partialFingerprints"]["raddle/v1"], bank().findings[0].fingerprint.as_str());
+    // Outside the repository, with nothing but a module.
+    let outside = &run["results"][2]["locations"][0]["physicalLocation"];
+    assert_eq!(outside["artifactLocation"]["uri"], "file:///lib/libc.so.6");
+    assert_eq!(outside.get("region"), None);
+    let elsewhere = sarif::log(&bank(), Path::new("/repo"));
+    let uri = &elsewhere["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+        ["uri"];
+    assert_eq!(uri, "file:///w/bank.c");
+}
+
+#[test]
+fn junit_is_as_published() {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/junit.xsd");
+    let clean = Report { findings: Vec::new(), ..typed::bank() };
+    let mut failed = bank();
+    failed.outcome.failure = Some("the probe gave up".into());
+    for (report, failures, tests) in [(bank(), 3, 3), (clean, 0, 1), (failed, 3, 4)] {
+        let document = junit::document(&report, "2026-01-31T12:00:00");
+        let xml = roxmltree::Document::parse(&document).unwrap();
+        let suite = xml.root_element().first_element_child().unwrap();
+        assert_eq!(suite.attribute("failures"), Some(failures.to_string().as_str()));
+        let cases = suite.children().filter(|child| child.has_tag_name("testcase"));
+        assert_eq!(cases.count(), tests);
+        if let Some(said) = xmllint(&schema, &document) {
+            assert_eq!(said, "- validates\n", "{document}");
+        }
+        if let Some(said) = xmllint(&schema, &document.replace(" hostname=\"localhost\"", "")) {
+            assert_ne!(said, "- validates\n");
+        }
+    }
+}
+
+/// What xmllint says; none where there is none.
+fn xmllint(schema: &Path, document: &str) -> Option<String> {
+    use std::io::Write;
+    let mut command = Command::new("xmllint");
+    command.args(["--noout", "--nonet", "--schema"]).arg(schema).arg("-");
+    command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("skipped: there is no xmllint");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(document.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}

@@ -1,0 +1,90 @@
+//! One report of many executions: of the tests of a crate, say. The same finding in many of them is
+//! one, counted; findings are numbered anew.
+
+use super::group;
+use super::schema::{Finding, Report};
+
+/// Puts reports together; none if there are none. What was run, threads and outcome are the
+/// first's, because a merged report has no single answer; processes tell the threads apart, so the
+/// reports must come from different ones or not name any.
+pub fn merge(reports: Vec<Report>) -> Option<Report> {
+    let mut reports = reports.into_iter();
+    let mut merged = reports.next()?;
+    let mut all: Vec<Finding> = std::mem::take(&mut merged.findings);
+    for (at, report) in reports.enumerate() {
+        // Thread numbers begin anew in each execution.
+        let process = |known: Option<u32>| known.or(Some(at as u32 + 2));
+        for mut thread in report.threads {
+            thread.process = process(thread.process);
+            merged.threads.push(thread);
+        }
+        for mut finding in report.findings {
+            for access in &mut finding.accesses {
+                access.process = process(access.process);
+            }
+            all.push(finding);
+        }
+        for module in report.modules {
+            if !merged.modules.iter().any(|known| known.path == module.path) {
+                merged.modules.push(module);
+            }
+        }
+        let (sum, more) = (&mut merged.summary, report.summary);
+        sum.hidden += more.hidden;
+        sum.suppressed += more.suppressed;
+        sum.known += more.known;
+        sum.processes += more.processes;
+        sum.threads += more.threads;
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        sum.accesses = add(sum.accesses, more.accesses);
+        sum.synchronisations = add(sum.synchronisations, more.synchronisations);
+        sum.locks = add(sum.locks, more.locks);
+        // A suppression is unused when nobody used it.
+        sum.unused_suppressions.retain(|unused| more.unused_suppressions.contains(unused));
+        for (known, new) in
+            [(&mut sum.without_symbols, more.without_symbols), (&mut sum.warnings, more.warnings)]
+        {
+            for text in new {
+                if !known.contains(&text) {
+                    known.push(text);
+                }
+            }
+        }
+    }
+    let mut findings = group::grouped(all);
+    findings.sort_by_key(Finding::importance);
+    for (at, finding) in findings.iter_mut().enumerate() {
+        finding.id = format!("R{}", at + 1);
+    }
+    let count = |certainty| findings.iter().filter(|f| f.certainty == certainty).count() as u64;
+    merged.summary.findings = findings.len() as u64;
+    merged.summary.observed = count(raddle_model::finding::Certainty::Observed);
+    merged.summary.predicted = count(raddle_model::finding::Certainty::Predicted);
+    merged.findings = findings;
+    Some(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::typed;
+
+    #[test]
+    fn the_same_finding_of_two_executions_is_one() {
+        assert_eq!(merge(Vec::new()), None);
+        let one = typed::bank();
+        assert_eq!(merge(vec![one.clone()]), Some(one.clone()));
+        let mut other = one.clone();
+        other.findings.remove(0);
+        other.findings[0].accesses[0].stack[1].function = Some("another".into());
+        other.findings[0].accesses[0].stack[1].line = Some(65);
+        let merged = merge(vec![one, other]).unwrap();
+        let counts: Vec<(&str, u64)> =
+            merged.findings.iter().map(|f| (f.id.as_str(), f.count)).collect();
+        assert_eq!(counts, [("R1", 12), ("R2", 1), ("R3", 1), ("R4", 2)]);
+        assert_eq!((merged.summary.findings, merged.summary.predicted), (4, 2));
+        assert_eq!(merged.summary.accesses, Some(2468));
+        let process = merged.findings[2].accesses[0].process;
+        assert!(merged.thread(merged.findings[2].accesses[0].thread, process).is_some());
+    }
+}
