@@ -6,8 +6,10 @@
 use crate::held::HeldLocks;
 use crate::order::{Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
+use crate::unjudged::Unjudged;
+use raddle_model::clock::Stamp;
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
-use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, Family, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub enum Memory {
 pub struct Execution {
     orders: Orders,
     held: HeldLocks,
+    unjudged: Unjudged,
     lock_touched: bool,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: HashMap<ThreadId, Arc<Segment>>,
@@ -43,6 +46,7 @@ impl Execution {
         Execution {
             orders,
             held: HeldLocks::default(),
+            unjudged: Unjudged::default(),
             lock_touched,
             segments: HashMap::new(),
             allocations: BTreeMap::new(),
@@ -54,13 +58,20 @@ impl Execution {
         use EventKind::*;
         self.orders.before(event);
         match &event.kind {
+            Access { kind, .. } | Range { kind, .. } | TransactionAccess { kind, .. }
+                if self.unjudged.access(event.thread, *kind) =>
+            {
+                Memory::Untouched
+            }
             Access { kind, address, size } => {
                 self.touched(event, Kind::Access(*kind), *address, u64::from(*size))
             }
             Range { kind, address, length: size } | TransactionAccess { kind, address, size } => {
                 self.touched(event, Kind::Access(*kind), *address, *size)
             }
-            Allocate { address, size } => Memory::Fresh(span(*address, *size)),
+            Allocate { address, size } | MemoryRenewed { address, size } => {
+                Memory::Fresh(span(*address, *size))
+            }
             Free { address, size } => {
                 let size = self.size_of(*address, *size);
                 match self.touched(event, Kind::Free, *address, size) {
@@ -102,6 +113,14 @@ impl Execution {
             | TaskBegin { .. }
             | TaskEnd { .. }
             | TaskWaited
+            | Release { .. }
+            | Acquire { .. }
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
+            | BenignRace { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. }
             | FunctionEnter { .. }
             | FunctionExit { .. }
             | TransactionStart
@@ -123,11 +142,23 @@ impl Execution {
     /// Takes the event into account.
     pub fn finish(&mut self, event: &Event) {
         let change = self.held.event(event);
-        self.orders.event(event, change);
+        self.unjudged.event(event);
+        let synchronises = match &event.kind {
+            EventKind::Access { kind, .. } => kind.is_atomic(),
+            kind => kind.family() == Family::Sync,
+        };
+        if !(synchronises && self.unjudged.synchronisation(event.thread)) {
+            self.orders.event(event, change);
+        }
         match &event.kind {
             EventKind::Allocate { address, size } => {
                 self.forget(span(*address, *size));
                 self.allocations.insert(address.0, *size);
+            }
+            EventKind::MemoryRenewed { address, size } => {
+                let bytes = span(*address, *size);
+                self.unjudged.forget(&bytes);
+                self.orders.forget(bytes);
             }
             EventKind::Free { address, size } => {
                 let size = self.size_of(*address, *size);
@@ -150,7 +181,12 @@ impl Execution {
 
     /// The bytes of an access in parts, within each of which [`Execution::plain_reads`] is the same.
     pub fn parts(&self, touch: &Touch) -> Vec<Range<u64>> {
-        self.orders.parts(touch.bytes.clone())
+        self.unjudged.judged(self.orders.parts(touch.bytes.clone()))
+    }
+
+    /// A loop that waited for a change has read what others wrote: see [`Orders::spun`].
+    pub fn spun(&mut self, touch: &Touch, writes: &[(ThreadId, Stamp)]) {
+        self.orders.spun(touch.segment.thread, writes);
     }
 
     /// When plain reads of these bytes, which belong to one part, count as atomic.
@@ -160,6 +196,25 @@ impl Execution {
             (true, false) => PlainReads::AtomicBesideUpdates,
             (true, true) => PlainReads::Atomic,
         }
+    }
+
+    /// If the event is the end of a loop around a wait, the bytes its condition may have read.
+    pub fn condition_reads(&self, event: &Event) -> Vec<u64> {
+        match event.kind {
+            EventKind::ConditionLoopLeft { .. } => self.orders.condition_reads(event.thread),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The thread of `event` has left a loop around a wait whose condition read what these wrote:
+    /// it comes after those that were made under a lock it holds now.
+    pub fn left_loop<'a>(&mut self, event: &Event, writes: impl Iterator<Item = &'a Touch>) {
+        let held = self.held.of(event.thread);
+        let writes: Vec<(ThreadId, Stamp)> = writes
+            .filter(|write| write.segment.locks.excludes(held))
+            .map(|write| (write.segment.thread, write.segment.stamp))
+            .collect();
+        self.orders.spun(event.thread, &writes);
     }
 
     /// Components of the clocks: grows with the threads alive at once.
@@ -237,6 +292,7 @@ impl Execution {
             self.allocations.remove(&at);
         }
         self.held.forget(bytes.clone());
+        self.unjudged.forget(&bytes);
         self.orders.forget(bytes);
     }
 }

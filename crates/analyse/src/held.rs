@@ -135,6 +135,15 @@ impl HeldLocks {
             | TaskBegin { .. }
             | TaskEnd { .. }
             | TaskWaited
+            | Release { .. }
+            | Acquire { .. }
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
+            | MemoryRenewed { .. }
+            | BenignRace { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. }
             | FunctionEnter { .. }
             | FunctionExit { .. }
             | TransactionAccess { .. }

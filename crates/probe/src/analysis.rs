@@ -6,10 +6,10 @@
 //! whatever races with the second races with the first.
 
 use crate::thread::ThreadState;
-use raddle_analyse::{Analyser, Detector, DetectorKind, MsmLength, Options};
+use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_model::{Address, Event, EventKind, Family};
 use raddle_wire::log::{HeapBlock, Record};
-use raddle_wire::options::DetectorChoice;
+use raddle_wire::options::{DetectorChoice, Rules};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub struct Analysis {
     choice: DetectorChoice,
+    rules: Rules,
     state: Mutex<State>,
 }
 
@@ -34,7 +35,7 @@ struct State {
 }
 
 impl State {
-    fn new(choice: DetectorChoice) -> State {
+    fn new(choice: DetectorChoice, rules: Rules) -> State {
         let kind = match choice {
             DetectorChoice::Hybrid => DetectorKind::Hybrid,
             DetectorChoice::HappensBefore => DetectorKind::HappensBefore,
@@ -42,7 +43,14 @@ impl State {
             DetectorChoice::HelgrindLong => DetectorKind::HelgrindPlus(MsmLength::Long),
         };
         State {
-            detector: kind.detector(Options::default()),
+            detector: kind.detector(Options {
+                conditions: match rules.precise_conditions {
+                    true => ConditionRule::WriteRead,
+                    false => ConditionRule::AllSignallers,
+                },
+                lock_touched: rules.lock_touched,
+                ..Options::default()
+            }),
             next_order: 0,
             reported: 0,
             heap: BTreeMap::new(),
@@ -89,13 +97,13 @@ impl State {
 
 impl Analysis {
     /// A detector of this kind.
-    pub fn new(choice: DetectorChoice) -> Analysis {
-        Analysis { choice, state: Mutex::new(State::new(choice)) }
+    pub fn new(choice: DetectorChoice, rules: Rules) -> Analysis {
+        Analysis { choice, rules, state: Mutex::new(State::new(choice, rules)) }
     }
 
     /// Begins anew, in a forked child.
     pub fn restart(&self) {
-        *self.lock() = State::new(self.choice);
+        *self.lock() = State::new(self.choice, self.rules);
     }
 
     /// One more event; new findings are reported at once.

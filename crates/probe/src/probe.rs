@@ -71,7 +71,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         monitor: Monitor::new(&options),
         instrumentation: Instrumentation::new(&options),
         stacks: Stacks::default(),
-        analysis: options.detector.map(Analysis::new),
+        analysis: options.detector.map(|choice| Analysis::new(choice, options.rules)),
         process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,

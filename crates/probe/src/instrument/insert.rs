@@ -1,8 +1,9 @@
 //! Carrying a plan out, instruction by instruction.
 
+use super::Instrumentation;
 use super::handlers::{self, Number};
+use super::handlers::{clean_lanes, clean_rare, clean_rebuild};
 use super::plan::{Plan, Step};
-use super::{Instrumentation, handlers::clean_lanes, handlers::clean_rebuild};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_dynamorio::block::{AddressForm, Point, Register, SegmentRegister};
@@ -85,9 +86,18 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
 }
 
 fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
+    if let Some(site) = step.rare {
+        point.restore_all();
+        point.clean_call(clean_rare, u64::from(site));
+    }
     for (site, form) in &step.accesses {
         load_address(point, form);
         call(probe, point, *site, Number::Access);
+    }
+    if let Some((site, form)) = &step.late {
+        load_address(point, form);
+        let code = probe.trampoline.entry(Number::Access as usize);
+        point.call_after(slot::NUMBER, *site, code);
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);

@@ -3,6 +3,7 @@
 
 pub mod environment;
 pub mod log;
+pub mod sockets;
 pub mod target;
 
 /// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.
