@@ -114,7 +114,7 @@ pub fn loops(
         };
         let body = &instructions[first..=last];
         let condition = match what {
-            Callee::Wait => condition_at(body, wait - first),
+            Callee::Wait => condition_at(&instructions[..first], body, wait - first),
             _ => ConditionAt::Unknown,
         };
         for exit in exits_of(body) {
@@ -180,7 +180,7 @@ fn exits_of(body: &[Instruction]) -> Vec<u64> {
 }
 
 /// The first argument of the call at `wait`, if it is the same at the loop's exit.
-fn condition_at(body: &[Instruction], wait: usize) -> ConditionAt {
+fn condition_at(before: &[Instruction], body: &[Instruction], wait: usize) -> ConditionAt {
     let mut factory = InstructionInfoFactory::new();
     let mut wanted = Register::RDI;
     for instruction in body[..wait].iter().rev() {
@@ -214,11 +214,41 @@ fn condition_at(body: &[Instruction], wait: usize) -> ConditionAt {
             i.flow_control() == FlowControl::Next && writes(&mut factory, i, register)
         };
         return match lasts(register) && !body.iter().any(changes) {
-            true => ConditionAt::Register(Gpr(register.number() as u8), displacement),
+            true => register_at_exit(before, body, register, displacement),
             false => ConditionAt::Unknown,
         };
     }
     ConditionAt::Unknown
+}
+
+/// A register that does not change in the loop, seen from its exit. Compilers set it behind the test
+/// that jumps over the loop, so that it is not set when the loop is passed over; then it must be an
+/// address that is known all the same.
+fn register_at_exit(
+    before: &[Instruction],
+    body: &[Instruction],
+    register: Register,
+    displacement: i32,
+) -> ConditionAt {
+    /// The test, the jump, and what the loop needs in registers.
+    const NEAR: usize = 16;
+    let near = &before[before.len().saturating_sub(NEAR)..];
+    let mut factory = InstructionInfoFactory::new();
+    let sets = |i: &Instruction| {
+        i.flow_control() == FlowControl::Next && writes(&mut factory, i, register)
+    };
+    let set = near.iter().rposition(sets);
+    let exits = exits_of(body);
+    let guard =
+        near.iter().rposition(|i| jump_target(i).is_some_and(|target| exits.contains(&target)));
+    match set.map(|at| &near[at]) {
+        Some(set) if set.mnemonic() == Mnemonic::Lea && set.is_ip_rel_memory_operand() => {
+            let address = set.ip_rel_memory_address();
+            ConditionAt::Address(address.wrapping_add_signed(i64::from(displacement)))
+        }
+        _ if set.is_some() && set > guard && guard.is_some() => ConditionAt::Unknown,
+        _ => ConditionAt::Register(Gpr(register.number() as u8), displacement),
+    }
 }
 
 /// Do calls leave this register as it was?

@@ -70,6 +70,14 @@ fn a_wrapper_waits_for_it_knows_what() {
     assert_eq!(exits(WRAPPED), [(0x17, ConditionAt::Unknown)]);
 }
 
+/// What is set between the test that saves the first round and the loop is not set when the loop is
+/// passed over.
+#[test]
+fn a_register_that_only_the_loop_needs() {
+    assert_eq!(exits(SET_BEHIND_THE_TEST), [(0x1f, ConditionAt::Address(IP + 0x11 + 0x2f40))]);
+    assert_eq!(exits(LOADED_BEHIND_THE_TEST), [(0x1c, ConditionAt::Unknown)]);
+}
+
 /// The worker's loop around it is none that waits.
 #[test]
 fn a_wait_belongs_to_the_smallest_loop_around_it() {
@@ -165,6 +173,28 @@ const GUARDED: &[(&str, &str)] = &[
     ("0x1c test eax,eax", "85 c0"),
     ("0x1e je 40100a", "74 ea"),
     ("0x20 mov rdi,rbp", "48 89 ef"),
+];
+const SET_BEHIND_THE_TEST: &[(&str, &str)] = &[
+    ("0x00 mov eax,DWORD PTR [rip+0x2e00]", "8b 05 00 2e 00 00"),
+    ("0x06 test eax,eax", "85 c0"),
+    ("0x08 jne 40101f", "75 15"),
+    ("0x0a lea rbx,[rip+0x2f40]", "48 8d 1d 40 2f 00 00"),
+    ("0x11 mov rdi,rbx", "48 89 df"),
+    ("0x14 call 402000", "e8 e7 0f 00 00"),
+    ("0x19 cmp DWORD PTR [rbp+0x0],0x0", "83 7d 00 00"),
+    ("0x1d je 401011", "74 f2"),
+    ("0x1f ret", "c3"),
+];
+const LOADED_BEHIND_THE_TEST: &[(&str, &str)] = &[
+    ("0x00 mov eax,DWORD PTR [rip+0x2e00]", "8b 05 00 2e 00 00"),
+    ("0x06 test eax,eax", "85 c0"),
+    ("0x08 jne 40101c", "75 12"),
+    ("0x0a mov rbx,QWORD PTR [rbp+0x8]", "48 8b 5d 08"),
+    ("0x0e mov rdi,rbx", "48 89 df"),
+    ("0x11 call 402000", "e8 ea 0f 00 00"),
+    ("0x16 cmp DWORD PTR [rbp+0x0],0x0", "83 7d 00 00"),
+    ("0x1a je 40100e", "74 f2"),
+    ("0x1c ret", "c3"),
 ];
 const TESTED_FIRST: &[(&str, &str)] = &[
     ("0x00 cmp DWORD PTR [r14+0x8],0x0", "41 83 7e 08 00"),

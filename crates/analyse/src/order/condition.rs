@@ -168,6 +168,11 @@ impl Conditions {
             return;
         }
         let section = self.sections.get(&thread);
+        // Nobody has signalled where the code says it is: it may be elsewhere.
+        let condition = match self.conditions.contains_key(&condition) {
+            true => condition,
+            false => Address(0),
+        };
         let named = self.conditions.get(&condition);
         let every = self.conditions.values().filter(|_| condition.0 == 0);
         for state in named.into_iter().chain(every) {

@@ -14,9 +14,19 @@ pub struct Seen {
     pub text: String,
 }
 
-/// How libraries block, and what loading brings: not the program's doing.
-const LEFT_OUT: [&str; 6] =
-    ["futex-wait", "futex-wait-end", "futex-wake", "module-load", "module-unload", "process-end"];
+/// How libraries block, and what loading brings: not the program's doing. What is known of loops, and
+/// what compilers register for the end, depends on them.
+const LEFT_OUT: [&str; 9] = [
+    "futex-wait",
+    "futex-wait-end",
+    "futex-wake",
+    "module-load",
+    "module-unload",
+    "process-end",
+    "release",
+    "acquire",
+    "condition-loop-left",
+];
 
 /// The events that count, as text.
 pub fn select(program: &Program, binary: &Path, build: &str, events: &[Value]) -> Vec<Seen> {

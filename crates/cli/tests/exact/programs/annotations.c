@@ -2,6 +2,7 @@
 // is none. Their bodies differ, or the compiler would make one function of them.
 //
 // watch: sync memory
+// also: release acquire
 // build: gcc -O1 -g
 // build: gcc -O1 -g -static
 

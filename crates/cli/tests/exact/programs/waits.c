@@ -2,6 +2,7 @@
 // read of one that spins.
 //
 // watch: sync memory
+// also: condition-loop-left
 // build: gcc -O1 -g -pthread
 // build: gcc -O1 -g -pthread -static
 
