@@ -6,10 +6,11 @@
 use crate::held::HeldLocks;
 use crate::order::{Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
+use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
-use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, Family, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,6 +34,7 @@ pub enum Memory {
 pub struct Execution {
     orders: Orders,
     held: HeldLocks,
+    unjudged: Unjudged,
     lock_touched: bool,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: FxHashMap<ThreadId, Arc<Segment>>,
@@ -46,6 +48,7 @@ impl Execution {
         Execution {
             orders,
             held: HeldLocks::default(),
+            unjudged: Unjudged::default(),
             lock_touched,
             segments: FxHashMap::default(),
             allocations: BTreeMap::new(),
@@ -57,13 +60,20 @@ impl Execution {
         use EventKind::*;
         self.orders.before(event);
         match &event.kind {
+            Access { kind, .. } | Range { kind, .. } | TransactionAccess { kind, .. }
+                if self.unjudged.access(event.thread, *kind) =>
+            {
+                Memory::Untouched
+            }
             Access { kind, address, size } => {
                 self.touched(event, Kind::Access(*kind), *address, u64::from(*size))
             }
             Range { kind, address, length: size } | TransactionAccess { kind, address, size } => {
                 self.touched(event, Kind::Access(*kind), *address, *size)
             }
-            Allocate { address, size } => Memory::Fresh(span(*address, *size)),
+            Allocate { address, size } | MemoryRenewed { address, size } => {
+                Memory::Fresh(span(*address, *size))
+            }
             Free { address, size } => {
                 let size = self.size_of(*address, *size);
                 match self.touched(event, Kind::Free, *address, size) {
@@ -105,6 +115,14 @@ impl Execution {
             | TaskBegin { .. }
             | TaskEnd { .. }
             | TaskWaited
+            | Release { .. }
+            | Acquire { .. }
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
+            | BenignRace { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. }
             | FunctionEnter { .. }
             | FunctionExit { .. }
             | TransactionStart
@@ -126,11 +144,23 @@ impl Execution {
     /// Takes the event into account.
     pub fn finish(&mut self, event: &Event) {
         let change = self.held.event(event);
-        self.orders.event(event, change);
+        self.unjudged.event(event);
+        let synchronises = match &event.kind {
+            EventKind::Access { kind, .. } => kind.is_atomic(),
+            kind => kind.family() == Family::Sync,
+        };
+        if !(synchronises && self.unjudged.synchronisation(event.thread)) {
+            self.orders.event(event, change);
+        }
         match &event.kind {
             EventKind::Allocate { address, size } => {
                 self.forget(span(*address, *size));
                 self.allocations.insert(address.0, *size);
+            }
+            EventKind::MemoryRenewed { address, size } => {
+                let bytes = span(*address, *size);
+                self.unjudged.forget(&bytes);
+                self.orders.forget(bytes);
             }
             EventKind::Free { address, size } => {
                 let size = self.size_of(*address, *size);
@@ -153,7 +183,12 @@ impl Execution {
 
     /// The bytes of an access in parts, within each of which [`Execution::plain_reads`] is the same.
     pub fn parts(&self, touch: &Touch) -> Vec<Range<u64>> {
-        self.orders.parts(touch.bytes.clone())
+        self.unjudged.judged(self.orders.parts(touch.bytes.clone()))
+    }
+
+    /// A loop that waited for a change has read what others wrote: see [`Orders::spun`].
+    pub fn spun(&mut self, touch: &Touch, writes: &[(ThreadId, Stamp)]) {
+        self.orders.spun(touch.segment.thread, writes);
     }
 
     /// When plain reads of these bytes, which belong to one part, count as atomic.
@@ -168,6 +203,22 @@ impl Execution {
     /// To be called before an event is judged, by who does not call [`Execution::begin`].
     pub fn before(&mut self, event: &Event) {
         self.orders.before(event);
+    }
+
+    /// Are a thread's plain reads, and its plain writes, not to be judged now?
+    pub fn muted(&self, thread: ThreadId) -> (bool, bool) {
+        let asked = |kind| self.unjudged.access(thread, kind);
+        (asked(AccessKind::Read), asked(AccessKind::Write))
+    }
+
+    /// Are races on this byte declared harmless?
+    pub fn is_benign(&self, byte: u64) -> bool {
+        self.unjudged.judged(vec![byte..byte + 1]).is_empty()
+    }
+
+    /// A loop of `thread` that waited for a change has read what these wrote: see [`Orders::spun`].
+    pub fn spun_by(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
+        self.orders.spun(thread, writes);
     }
 
     /// The locks a thread holds. The same allocation is answered until they change.
@@ -195,6 +246,25 @@ impl Execution {
     /// the chain do from now on.
     pub fn settled(&self, chain: Chain) -> u64 {
         self.orders.settled(chain)
+    }
+
+    /// If the event is the end of a loop around a wait, the bytes its condition may have read.
+    pub fn condition_reads(&self, event: &Event) -> Vec<u64> {
+        match event.kind {
+            EventKind::ConditionLoopLeft { .. } => self.orders.condition_reads(event.thread),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The thread of `event` has left a loop around a wait whose condition read what these wrote:
+    /// it comes after those that were made under a lock it holds now.
+    pub fn left_loop<'a>(&mut self, event: &Event, writes: impl Iterator<Item = &'a Touch>) {
+        let held = self.held.of(event.thread);
+        let writes: Vec<(ThreadId, Stamp)> = writes
+            .filter(|write| write.segment.locks.excludes(held))
+            .map(|write| (write.segment.thread, write.segment.stamp))
+            .collect();
+        self.orders.spun(event.thread, &writes);
     }
 
     /// Components of the clocks: grows with the threads alive at once.
@@ -272,6 +342,7 @@ impl Execution {
             self.allocations.remove(&at);
         }
         self.held.forget(bytes.clone());
+        self.unjudged.forget(&bytes);
         self.orders.forget(bytes);
     }
 }

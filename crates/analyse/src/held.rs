@@ -136,6 +136,15 @@ impl HeldLocks {
             | TaskBegin { .. }
             | TaskEnd { .. }
             | TaskWaited
+            | Release { .. }
+            | Acquire { .. }
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
+            | MemoryRenewed { .. }
+            | BenignRace { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. }
             | FunctionEnter { .. }
             | FunctionExit { .. }
             | TransactionAccess { .. }

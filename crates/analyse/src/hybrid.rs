@@ -3,7 +3,7 @@
 //! Each byte remembers accesses to it. A new access is compared with each: the two race if
 //! - their kinds conflict (at least one writes, and not both are atomic),
 //! - nothing but locks orders them (they are concurrent in the *weak* order), and
-//! - they hold no common lock: none that both hold and at least one exclusively.
+//! - they hold no common lock: none that both hold, a writer exclusively.
 //!
 //! If they are concurrent in the *full* order too, nothing ordered them in this very execution: the
 //! race is *observed*. If not, only the order in which locks happened to be taken kept them apart:
@@ -91,6 +91,7 @@ impl Hybrid {
 
     fn touch(&mut self, touch: &Arc<Touch>, freed: bool) {
         let mut found = Vec::new();
+        let mut awaited = Vec::new();
         let (execution, history) = (&self.execution, self.history);
         let observed_only = self.observed_only;
         for part in execution.parts(touch) {
@@ -101,6 +102,10 @@ impl Hybrid {
                         race.filter(|r| !observed_only || r.certainty == Certainty::Observed),
                     );
                 }
+                if touch.is_spin_read() {
+                    let writes = remembered.0.iter().filter(|t| t.kind.writes());
+                    awaited.extend(writes.map(|t| (t.segment.thread, t.segment.stamp)));
+                }
                 if freed {
                     // What was known of the memory ends here, but for this.
                     remembered.0.clear();
@@ -109,6 +114,7 @@ impl Hybrid {
             });
         }
         self.findings.add(found);
+        self.execution.spun(touch, &awaited);
     }
 }
 
@@ -119,6 +125,12 @@ impl Analyser for Hybrid {
             Memory::Touched(touch) => self.touch(&touch, false),
             Memory::Freed(touch) => self.touch(&touch, true),
             Memory::Fresh(bytes) => self.shadow.clear(bytes),
+        }
+        let reads = self.execution.condition_reads(event);
+        if !reads.is_empty() {
+            let remembered: Vec<Remembered> = reads.iter().map(|at| self.shadow.get(*at)).collect();
+            let touches = remembered.iter().flat_map(|r| &r.0).map(Arc::as_ref);
+            self.execution.left_loop(event, touches.filter(|touch| touch.kind.writes()));
         }
         self.execution.finish(event);
     }
@@ -133,11 +145,11 @@ fn race(e: &Execution, earlier: &Touch, later: &Touch, bytes: Range<u64>) -> Opt
     let (before, now) = (&earlier.segment.locks, &later.segment.locks);
     if !e.conflict(earlier, later, bytes.clone())
         || e.ordered(earlier, later, Order::Weak)
-        || before.excludes(now)
+        || before.protects(now, (earlier.kind.writes(), later.kind.writes()))
     {
         return None;
     }
-    let mut rules = vec![match before.shares_only(now) {
+    let mut rules = vec![match before.excludes(now) || before.shares_only(now) {
         true => Rule::SharedSidesOnly,
         false => Rule::NoCommonLock,
     }];

@@ -23,6 +23,7 @@ pub mod hybrid;
 pub mod order;
 pub mod shadow;
 pub mod touch;
+pub mod unjudged;
 
 pub use detector::{Analyser, Detector, DetectorKind, Options};
 pub use helgrind::MsmLength;

@@ -41,6 +41,11 @@ pub struct Touch {
 }
 
 impl Touch {
+    /// Is it the read of a loop that waits for a change?
+    pub fn is_spin_read(&self) -> bool {
+        self.kind == Kind::Access(AccessKind::SpinRead)
+    }
+
     /// As findings show it. `synchronisation`: the memory is a synchronisation variable, whose
     /// plain reads count as atomic.
     pub fn shown(&self, synchronisation: bool) -> FindingAccess {
@@ -118,6 +123,11 @@ pub enum PlainReads {
 /// Are accesses of these kinds a race if nothing orders them? At least one writes, and not both are
 /// atomic.
 pub fn kinds_conflict(a: Kind, b: Kind, reads: PlainReads) -> bool {
+    // A spin read waits for the write; only the memory's end can harm it (atomics rule 3).
+    let spin = Kind::Access(AccessKind::SpinRead);
+    if a == spin || b == spin {
+        return a == Kind::Free || b == Kind::Free;
+    }
     let update = Kind::Access(AccessKind::AtomicUpdate);
     let reads_are_atomic = match reads {
         PlainReads::Plain => false,

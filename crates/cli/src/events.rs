@@ -216,6 +216,7 @@ impl Events {
             implicit_accesses: true,
             only_places: selection.places().to_vec(),
             detector: None,
+            rules: raddle_wire::options::Rules::default(),
         }
     }
 

@@ -19,7 +19,7 @@ use raddle_execute::{
 use raddle_hooks::HookSet;
 use raddle_report::findings::text::{self, Style};
 use raddle_report::findings::{Filter, Report, Selector};
-use raddle_wire::options::{DetectorChoice, MemoryMode};
+use raddle_wire::options::{DetectorChoice, MemoryMode, Rules};
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,22 @@ pub struct Run {
     /// the second time [default: short]
     #[arg(long, value_enum, help_heading = "Finding")]
     states: Option<States>,
+
+    /// Condition variables: precise recognises lost signals and spurious wake-ups, plain orders a
+    /// waiter after everybody who has signalled
+    #[arg(long, value_enum, default_value_t = Condvars::Precise, help_heading = "Finding")]
+    condvars: Condvars,
+
+    /// Which plain-looking accesses count as atomic: by these rules
+    #[arg(
+        long,
+        value_enum,
+        value_name = "RULE,...",
+        value_delimiter = ',',
+        default_values_t = [Atomics::LockTouched, Atomics::DebugInfo, Atomics::SpinReads],
+        help_heading = "Finding"
+    )]
+    atomics: Vec<Atomics>,
 
     /// Report only findings with an access in this module (path or name), or in modules or source
     /// files below this directory; either access is enough; may be repeated
@@ -132,6 +148,28 @@ enum States {
     Long,
 }
 
+/// How condition variables order, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Condvars {
+    /// By what signallers wrote and waiters read, lost signals included
+    Precise,
+    /// After all signallers
+    Plain,
+}
+
+/// The rules for atomic accesses, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Atomics {
+    /// Memory that a locked instruction has touched is a synchronisation variable
+    LockTouched,
+    /// What debug information shows to be atomic is
+    DebugInfo,
+    /// A small loop that only reads until something changes waits for the write
+    SpinReads,
+    /// None of these
+    None,
+}
+
 impl Run {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
@@ -153,7 +191,7 @@ impl Run {
         let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
         let live = somebody_looks && !self.verbosity.quiet;
         let mut watch = Watch::new(filter, base, live);
-        let engine = EngineMode::Probe(request(hooks, choice));
+        let engine = EngineMode::Probe(request(hooks, choice, self.rules()));
         let outcome = match execute(&self.execution(engine, logs.path()), &mut watch) {
             Err(error) if !watch.heard() => {
                 // There was no run to speak of.
@@ -281,6 +319,16 @@ impl Run {
         }
     }
 
+    fn rules(&self) -> Rules {
+        let on = |rule| self.atomics.contains(&rule);
+        Rules {
+            precise_conditions: self.condvars == Condvars::Precise,
+            lock_touched: on(Atomics::LockTouched),
+            debug_information: on(Atomics::DebugInfo),
+            spin_reads: on(Atomics::SpinReads),
+        }
+    }
+
     fn filter(&self, base: &Path) -> Result<Filter, Failure> {
         let select = |text: &String| Selector::new(text, base, std::fs::canonicalize(text).ok());
         Ok(Filter {
@@ -293,7 +341,7 @@ impl Run {
 }
 
 /// What a detector needs to see: everything, with stacks, and nothing of it written down.
-fn request(hooks: HookSet, detector: DetectorChoice) -> ProbeRequest {
+fn request(hooks: HookSet, detector: DetectorChoice, rules: Rules) -> ProbeRequest {
     ProbeRequest {
         hooks,
         count: false,
@@ -305,5 +353,6 @@ fn request(hooks: HookSet, detector: DetectorChoice) -> ProbeRequest {
         implicit_accesses: false,
         only_places: Vec::new(),
         detector: Some(detector),
+        rules,
     }
 }

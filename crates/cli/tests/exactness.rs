@@ -55,6 +55,10 @@ exactly! {
     // Atomics that look plain
     atomics_by_debug_information: "atomic.cc",
 
+    // What programs tell, and how they wait
+    annotations: "annotations.c",
+    waiting_loops: "waits.c",
+
     // OpenMP, by two compilers
     openmp_teams: "openmp.c",
     openmp_tasks_of_gcc: "openmp_tasks.c",

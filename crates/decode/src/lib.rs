@@ -1,4 +1,5 @@
-//! What one machine instruction does to memory. Pure: bytes in, accesses out.
+//! What one machine instruction does to memory, and which loops wait for something. Pure: bytes in,
+//! accesses out.
 //!
 //! [`decode`] says of any x86-64 instruction which memory it reads, writes or updates atomically,
 //! as address expressions over the register values from *before* it runs, so that the probe can
@@ -9,9 +10,11 @@
 
 mod address;
 mod lanes;
+mod loops;
 mod mask;
 mod operand;
 
 pub use address::{AddressExpr, Gpr, Registers, Segment};
 pub use lanes::lanes;
+pub use loops::{CallTarget, Callee, ConditionAt, Loops, WaitExit, calls, loops};
 pub use operand::{Decoded, Extent, Flow, Operand, decode};

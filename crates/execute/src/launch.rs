@@ -103,6 +103,7 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         implicit_accesses: request.implicit_accesses,
         only_places: request.only_places.clone(),
         detector: request.detector,
+        rules: request.rules,
         follow: execution.follow,
         command: std::process::id(),
         max_lag: MAX_LAG,
@@ -193,6 +194,7 @@ mod tests {
             implicit_accesses: false,
             only_places: Vec::new(),
             detector: None,
+            rules: raddle_wire::options::Rules::default(),
         }
     }
 

@@ -29,7 +29,7 @@ use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_wire::log::HeapBlock;
-use raddle_wire::options::{DetectorChoice, MemoryMode, PlaceCount, PlaceFilter};
+use raddle_wire::options::{DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -89,6 +89,8 @@ pub struct ProbeRequest {
     pub only_places: Vec<PlaceFilter>,
     /// Feed the events to this detector and report its findings instead.
     pub detector: Option<DetectorChoice>,
+    /// How synchronisation is recognised.
+    pub rules: Rules,
 }
 
 /// What a detector looked at.

@@ -21,9 +21,10 @@ use winnow::token::{any, one_of, take_while};
 const WORDS: [&str; 8] = ["arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "result", "team"];
 
 /// Functions, and how each is called.
-const FUNCTIONS: [(&str, &str); 6] = [
+const FUNCTIONS: [(&str, &str); 7] = [
     ("after", "after(x)"),
     ("min", "min(a, b)"),
+    ("bits", "bits(a, b)"),
     ("if", "if(condition, then, else)"),
     ("strlen", "strlen(address)"),
     ("strnlen", "strnlen(address, limit)"),
@@ -169,6 +170,7 @@ fn call(name: &str, at: usize, input: &mut Text<'_>) -> ModalResult<Expr, Fault>
         ("after", Some(a), None, ..) => Expr::After(a),
         ("strlen", Some(a), None, ..) => Expr::Strlen(a),
         ("min", Some(a), Some(b), None, _) => Expr::Min(a, b),
+        ("bits", Some(a), Some(b), None, _) => Expr::Bits(a, b),
         ("strnlen", Some(a), Some(b), None, _) => Expr::Strnlen(a, b),
         ("if", Some(a), Some(b), Some(c), None) => Expr::If(a, b, c),
         ("common", Some(a), Some(b), Some(c), None) => Expr::Common(a, b, c),
@@ -292,7 +294,7 @@ mod tests {
         let operand = "an operand such as arg1, *arg1, result or a number";
         let operator = "an operator (+, -, *) or the end";
         let inside = "an operator, \",\" or \")\"";
-        let words = "arg1, arg2, arg3, arg4, arg5, arg6, result, team, after, min, if, strlen, \
+        let words = "arg1, arg2, arg3, arg4, arg5, arg6, result, team, after, min, bits, if, strlen, \
                      strnlen or common";
         for (text, at, message, expected) in [
             ("", 0, "the expression ends too early", operand),

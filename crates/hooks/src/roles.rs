@@ -6,7 +6,7 @@
 
 use crate::error::HookError;
 use raddle_model::hook::Span;
-use raddle_model::{Expr, LockMode, Role};
+use raddle_model::{Expr, Ignored, LockMode, Role};
 
 /// Name and operands of every role, in the order of `docs/hooks.md`.
 pub(crate) const ROLES: &[(&str, &[&str])] = &[
@@ -15,11 +15,17 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("lock.destroy", &["object"]),
     ("lock.acquire", &["object", "mode"]),
     ("lock.release", &["object", "mode"]),
+    ("lock.taken", &["object", "exclusive"]),
+    ("lock.given", &["object", "exclusive"]),
+    ("lock.hands-over", &["object"]),
     ("condition.wait", &["object", "lock"]),
+    ("condition.wrapper", &[]),
     ("condition.signal", &["object"]),
     ("condition.broadcast", &["object"]),
     ("barrier.create", &["object", "count"]),
     ("barrier.wait", &["object"]),
+    ("barrier.enter", &["object"]),
+    ("barrier.leave", &["object"]),
     ("semaphore.create", &["object", "value"]),
     ("semaphore.post", &["object"]),
     ("semaphore.wait", &["object"]),
@@ -31,6 +37,7 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("thread.join", &["handle"]),
     ("thread.detach", &["handle"]),
     ("thread.exit", &[]),
+    ("thread.pause", &[]),
     ("thread.cancel", &["handle"]),
     ("thread.name", &["handle", "name"]),
     ("wait", &["object"]),
@@ -39,6 +46,18 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("memory.reallocate", &["address", "old", "size"]),
     ("memory.free", &["address"]),
     ("memory.range", &["reads", "writes"]),
+    ("memory.renew", &["address", "size"]),
+    ("memory.benign", &["address", "size"]),
+    ("order.release", &["object"]),
+    ("order.acquire", &["object"]),
+    ("order.put", &["object"]),
+    ("order.get", &["object"]),
+    ("ignore.reads", &["on"]),
+    ("ignore.writes", &["on"]),
+    ("ignore.synchronisation", &["on"]),
+    ("detection", &["on"]),
+    ("exit.register", &[]),
+    ("exit.run", &[]),
     ("team.fork", &["data"]),
     ("team.begin", &["data"]),
     ("team.join", &[]),
@@ -60,9 +79,9 @@ pub(crate) const INLINED: &[&str] =
 pub(crate) const WITH_CALLBACK: &[&str] = &["once.call", "team.fork", "task.create"];
 
 /// Is the library alone with itself inside such a function, unless the file says otherwise?
-/// Not in a plain function, and not where the thread's own clean-up runs.
+/// Not in a plain function, and not where the thread's or the program's own clean-up runs.
 pub(crate) fn is_opaque(role: &str) -> bool {
-    !matches!(role, "function" | "thread.exit")
+    !matches!(role, "function" | "thread.exit" | "exit.run" | "condition.wrapper" | "thread.pause")
 }
 
 /// The operands one hook of a file gives.
@@ -91,10 +110,20 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
             "lock.release" => {
                 Role::LockRelease { object: from.on_entry("object")?, mode: from.mode()? }
             }
+            "lock.taken" => Role::LockTaken {
+                object: from.on_entry("object")?,
+                exclusive: from.on_entry("exclusive")?,
+            },
+            "lock.given" => Role::LockGiven {
+                object: from.on_entry("object")?,
+                exclusive: from.on_entry("exclusive")?,
+            },
+            "lock.hands-over" => Role::LockHandsOver { object: from.on_entry("object")? },
             "condition.wait" => Role::ConditionWait {
                 object: from.on_entry("object")?,
                 lock: from.on_entry("lock")?,
             },
+            "condition.wrapper" => Role::ConditionWrapper,
             "condition.signal" => Role::ConditionSignal { object: from.on_entry("object")? },
             "condition.broadcast" => Role::ConditionBroadcast { object: from.on_entry("object")? },
             "barrier.create" => Role::BarrierCreate {
@@ -102,6 +131,8 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
                 count: from.anytime("count")?,
             },
             "barrier.wait" => Role::BarrierWait { object: from.on_entry("object")? },
+            "barrier.enter" => Role::BarrierEnter { object: from.on_entry("object")? },
+            "barrier.leave" => Role::BarrierLeave { object: from.on_entry("object")? },
             "semaphore.create" => Role::SemaphoreCreate {
                 object: from.anytime("object")?,
                 value: from.anytime("value")?,
@@ -119,6 +150,7 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
             "thread.join" => Role::ThreadJoin { handle: from.anytime("handle")? },
             "thread.detach" => Role::ThreadDetach { handle: from.anytime("handle")? },
             "thread.exit" => Role::ThreadExit,
+            "thread.pause" => Role::ThreadPause,
             "thread.cancel" => Role::ThreadCancel { handle: from.anytime("handle")? },
             "thread.name" => {
                 Role::ThreadName { handle: from.anytime("handle")?, name: from.anytime("name")? }
@@ -138,6 +170,24 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
                 let (reads, writes) = from.spans()?;
                 Role::Range { reads, writes }
             }
+            "memory.renew" => {
+                Role::Renew { address: from.on_entry("address")?, size: from.on_entry("size")? }
+            }
+            "memory.benign" => {
+                Role::Benign { address: from.on_entry("address")?, size: from.on_entry("size")? }
+            }
+            "order.release" => Role::OrderRelease { object: from.on_entry("object")? },
+            "order.acquire" => Role::OrderAcquire { object: from.anytime("object")? },
+            "order.put" => Role::OrderPut { object: from.on_entry("object")? },
+            "order.get" => Role::OrderGet { object: from.anytime("object")? },
+            "ignore.reads" => Role::Ignore { what: Ignored::Reads, on: from.on_entry("on")? },
+            "ignore.writes" => Role::Ignore { what: Ignored::Writes, on: from.on_entry("on")? },
+            "ignore.synchronisation" => {
+                Role::Ignore { what: Ignored::Synchronisation, on: from.on_entry("on")? }
+            }
+            "detection" => Role::Detection { on: from.on_entry("on")? },
+            "exit.register" => Role::ExitRegister,
+            "exit.run" => Role::ExitRun,
             "team.fork" => Role::TeamFork { data: from.on_entry("data")? },
             "team.begin" => Role::TeamBegin { data: from.on_entry("data")? },
             "team.join" => Role::TeamJoin,
@@ -197,7 +247,9 @@ mod tests {
         let page = include_str!("../../../docs/hooks.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
         let listed: Vec<(&str, Vec<&str>)> = rows
-            .filter(|(role, _)| role.contains('.') || ["function", "wait", "post"].contains(role))
+            .filter(|(role, _)| {
+                role.contains('.') || ["function", "wait", "post", "detection"].contains(role)
+            })
             .map(|(role, rest)| {
                 let cell = rest.split(" |").next().unwrap_or("").trim_start_matches('|');
                 (role, cell.split('`').skip(1).step_by(2).collect())

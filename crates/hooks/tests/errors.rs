@@ -60,13 +60,16 @@ fn an_unknown_role() {
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"?\"",
         "my.toml:5:8: unknown role \"?\"; expected function, lock.create, lock.destroy, lock.acquire, \
-         lock.release, condition.wait, condition.signal, condition.broadcast, barrier.create, \
-         barrier.wait, semaphore.create, semaphore.post, semaphore.wait, once.call, once.begin, \
-         once.end, once.abort, thread.create, thread.join, thread.detach, thread.exit, \
-         thread.cancel, thread.name, wait, post, memory.allocate, memory.reallocate, memory.free, \
-         memory.range, team.fork, team.begin, team.join, team.barrier, task.create, task.wait, \
-         transaction.start, transaction.commit, transaction.abort, transaction.read or \
-         transaction.write",
+         lock.release, lock.taken, lock.given, lock.hands-over, condition.wait, \
+         condition.wrapper, condition.signal, condition.broadcast, barrier.create, barrier.wait, \
+         barrier.enter, barrier.leave, semaphore.create, semaphore.post, semaphore.wait, \
+         once.call, once.begin, once.end, once.abort, thread.create, thread.join, thread.detach, \
+         thread.exit, thread.pause, thread.cancel, thread.name, wait, post, memory.allocate, \
+         memory.reallocate, memory.free, memory.range, memory.renew, memory.benign, \
+         order.release, order.acquire, order.put, order.get, ignore.reads, ignore.writes, \
+         ignore.synchronisation, detection, exit.register, exit.run, team.fork, team.begin, \
+         team.join, team.barrier, task.create, task.wait, transaction.start, transaction.commit, \
+         transaction.abort, transaction.read or transaction.write",
     );
     fails(
         "[[hook]]\nfunctions = [\"f\"]",
@@ -123,7 +126,7 @@ fn an_operand_that_the_role_does_not_take() {
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"function\"\ntimeout = 3",
         "my.toml:6:1: unknown key \"timeout\"; expected address, arguments, callback, count, data, \
-         functions, handle, inlined, lock, mode, name, object, old, opaque, reads, role, size, start, \
+         exclusive, functions, handle, inlined, lock, mode, name, object, old, on, opaque, reads, role, size, start, \
          success, value or writes",
     );
     fails(
@@ -147,7 +150,7 @@ fn an_expression_that_is_none() {
     fails(
         &format!("{hook}object = \"*(arg1 + ofset)\""),
         "my.toml:6:20: unknown word \"ofset\"; expected arg1, arg2, arg3, arg4, arg5, arg6, result, \
-         team, after, min, if, strlen, strnlen or common",
+         team, after, min, bits, if, strlen, strnlen or common",
     );
     fails(
         &format!("{hook}object = 'arg1 & 3'"),

@@ -36,6 +36,7 @@ impl Call<'_> {
             Expr::Sub(a, b) => v(a).wrapping_sub(v(b)),
             Expr::Mul(a, b) => v(a).wrapping_mul(v(b)),
             Expr::Min(a, b) => v(a).min(v(b)),
+            Expr::Bits(a, b) => v(a) & (v(b)),
             Expr::If(a, b, c) => v(if v(a) != 0 { b } else { c }),
             Expr::Strlen(a) => self.length(v(a), u64::MAX),
             Expr::Strnlen(a, b) => self.length(v(a), v(b)),

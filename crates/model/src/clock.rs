@@ -59,6 +59,16 @@ impl VectorClock {
         self.ticks[index] = stamp.tick;
     }
 
+    /// Of this chain no more than this tick is to have passed.
+    pub fn limit(&mut self, stamp: Stamp) {
+        if let Some(tick) = self.ticks.get_mut(stamp.chain.0 as usize) {
+            *tick = stamp.tick.min(*tick);
+        }
+        while self.ticks.last() == Some(&0) {
+            self.ticks.pop();
+        }
+    }
+
     /// From now on all that `other` knows to have passed has passed.
     pub fn join(&mut self, other: &VectorClock) {
         if self.ticks.len() < other.ticks.len() {
@@ -107,6 +117,18 @@ mod tests {
     #[test]
     fn raising_never_lowers() {
         assert_eq!(clock(&[(1, 5), (1, 3)]), clock(&[(1, 5)]));
+    }
+
+    #[test]
+    fn a_limit_lowers_one_chain_and_never_raises() {
+        let mut c = clock(&[(0, 3), (2, 5)]);
+        c.limit(stamp(2, 4));
+        assert_eq!(c, clock(&[(0, 3), (2, 4)]));
+        c.limit(stamp(0, 9));
+        c.limit(stamp(7, 1));
+        assert_eq!(c, clock(&[(0, 3), (2, 4)]));
+        c.limit(stamp(2, 0));
+        assert_eq!(c, clock(&[(0, 3)]));
     }
 
     #[test]

@@ -37,12 +37,14 @@ pub enum AccessKind {
     AtomicRead,
     /// A write by a plain instruction that the debug information shows to be atomic.
     AtomicWrite,
+    /// A read by a small loop that does nothing but read until the value changes.
+    SpinRead,
 }
 
 impl AccessKind {
     /// Can it change the memory?
     pub fn writes(self) -> bool {
-        !matches!(self, AccessKind::Read | AccessKind::AtomicRead)
+        !matches!(self, AccessKind::Read | AccessKind::AtomicRead | AccessKind::SpinRead)
     }
 
     /// Can no other access come between its parts?
@@ -58,6 +60,33 @@ pub enum LockMode {
     Exclusive,
     /// Many owners: the read side of a read/write lock.
     Shared,
+}
+
+/// Through what one thread hands over to another, where it is no lock, condition or the like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SyncObject {
+    /// Whatever the program says lies there (annotations). Gone when the memory is.
+    Address(Address),
+    /// An open file, pipe, socket, event counter, message queue: whatever a descriptor stands for,
+    /// both ends of it, numbered from 1 in the order of being met.
+    Channel(u32),
+    /// A queue at an address: each acquisition takes what one release has put, the oldest first.
+    Queue(Address),
+    /// A signal on its way to a handler or a wait: its number.
+    Signal(u32),
+    /// The functions to be called when the process ends.
+    ProcessEnd,
+}
+
+/// What a thread asks not to be watched for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Ignored {
+    /// Its plain and atomic reads.
+    Reads,
+    /// Its plain and atomic writes.
+    Writes,
+    /// Its synchronisation.
+    Synchronisation,
 }
 
 /// What happened. Synchronisation objects are identified by an address or handle.
@@ -305,6 +334,59 @@ pub enum EventKind {
     /// A thread has waited for its child tasks.
     TaskWaited,
 
+    /// What the thread did so far is about to come before whatever follows an
+    /// [`EventKind::Acquire`] of the same object.
+    Release {
+        /// Through what.
+        object: SyncObject,
+    },
+    /// See [`EventKind::Release`].
+    Acquire {
+        /// Through what.
+        object: SyncObject,
+    },
+    /// A loop whose body waits for a condition was left, or passed over because the condition held:
+    /// the signal may have come before anybody waited.
+    ConditionLoopLeft {
+        /// The condition waited for, where the code tells; zero where it does not.
+        condition: Address,
+    },
+    /// Who takes this lock comes after who released it: it hands over, and does not only exclude.
+    LockHandsOver {
+        /// Which.
+        lock: Address,
+    },
+    /// This memory is as good as new: what was done to it before is over, although nobody gave it
+    /// back.
+    MemoryRenewed {
+        /// First byte.
+        address: Address,
+        /// Bytes.
+        size: u64,
+    },
+    /// The program says that races here are intended, as long as the memory lives.
+    BenignRace {
+        /// First byte.
+        address: Address,
+        /// Bytes.
+        size: u64,
+    },
+    /// The thread asks not to be watched; calls nest.
+    IgnoreBegin {
+        /// In what.
+        what: Ignored,
+    },
+    /// See [`EventKind::IgnoreBegin`].
+    IgnoreEnd {
+        /// In what.
+        what: Ignored,
+    },
+    /// From here on nobody's accesses are to be judged, or all are again.
+    DetectionSwitched {
+        /// Are they?
+        on: bool,
+    },
+
     /// A hooked function was entered.
     FunctionEnter {
         /// Index in the execution's hook table.
@@ -439,6 +521,7 @@ impl EventKind {
                 AccessKind::AtomicUpdate => "atomic-update",
                 AccessKind::AtomicRead => "atomic-read",
                 AccessKind::AtomicWrite => "atomic-write",
+                AccessKind::SpinRead => "spin-read",
             },
             Range { kind, .. } if kind.writes() => "write-range",
             Range { .. } => "read-range",
@@ -470,6 +553,15 @@ impl EventKind {
             TaskBegin { .. } => "task-begin",
             TaskEnd { .. } => "task-end",
             TaskWaited => "task-waited",
+            Release { .. } => "release",
+            Acquire { .. } => "acquire",
+            ConditionLoopLeft { .. } => "condition-loop-left",
+            LockHandsOver { .. } => "lock-hands-over",
+            MemoryRenewed { .. } => "memory-renewed",
+            BenignRace { .. } => "benign-race",
+            IgnoreBegin { .. } => "ignore-begin",
+            IgnoreEnd { .. } => "ignore-end",
+            DetectionSwitched { .. } => "detection-switched",
             FunctionEnter { .. } => "function-enter",
             FunctionExit { .. } => "function-exit",
             TransactionStart => "transaction-start",
@@ -502,7 +594,12 @@ impl EventKind {
             | ThreadJoined { .. }
             | ThreadDetached { .. }
             | ThreadCancelled { .. } => Family::Thread,
-            Access { .. } | Range { .. } | Allocate { .. } | Free { .. } => Family::Memory,
+            Access { .. }
+            | Range { .. }
+            | Allocate { .. }
+            | Free { .. }
+            | MemoryRenewed { .. }
+            | BenignRace { .. } => Family::Memory,
             LockCreated { .. }
             | LockDestroyed { .. }
             | LockRequested { .. }
@@ -533,6 +630,13 @@ impl EventKind {
             | TransactionCommit
             | TransactionAbort
             | TransactionAccess { .. }
+            | Release { .. }
+            | Acquire { .. }
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. }
             | FutexWait { .. }
             | FutexWaitEnd { .. }
             | FutexWake { .. } => Family::Sync,

@@ -62,7 +62,7 @@ pub enum TouchKind {
 impl From<AccessKind> for TouchKind {
     fn from(kind: AccessKind) -> TouchKind {
         match kind {
-            AccessKind::Read | AccessKind::AtomicRead => TouchKind::Read,
+            AccessKind::Read | AccessKind::AtomicRead | AccessKind::SpinRead => TouchKind::Read,
             AccessKind::Write | AccessKind::AtomicWrite => TouchKind::Write,
             AccessKind::AtomicUpdate => TouchKind::Update,
         }
@@ -94,7 +94,7 @@ pub struct FindingAccess {
 pub enum Rule {
     /// The accesses held no lock in common.
     NoCommonLock,
-    /// They held the same read/write lock, but both its shared side.
+    /// They held the same read/write lock, but one wrote with only its shared side.
     SharedSidesOnly,
     /// They were ordered in this execution, but only by locks taken in the order that came about.
     LockOrderIgnored,

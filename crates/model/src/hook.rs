@@ -4,7 +4,7 @@
 //! expressions over the call's arguments and result. An expression is evaluated when the function
 //! is entered, unless it needs the result ([`Expr::needs_return`]): then when it has returned.
 
-use crate::event::LockMode;
+use crate::event::{Ignored, LockMode};
 use serde::{Deserialize, Serialize};
 
 /// One line of a hook file.
@@ -94,6 +94,8 @@ pub enum Expr {
     Mul(Box<Expr>, Box<Expr>),
     /// The smaller.
     Min(Box<Expr>, Box<Expr>),
+    /// The bits that both have.
+    Bits(Box<Expr>, Box<Expr>),
     /// The third where the first is zero, else the second.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Bytes before the first NUL.
@@ -116,6 +118,7 @@ impl Expr {
             | Expr::Sub(a, b)
             | Expr::Mul(a, b)
             | Expr::Min(a, b)
+            | Expr::Bits(a, b)
             | Expr::Strnlen(a, b) => a.needs_return() || b.needs_return(),
             Expr::If(a, b, c) | Expr::Common(a, b, c) => {
                 a.needs_return() || b.needs_return() || c.needs_return()
@@ -148,8 +151,17 @@ pub enum Role {
     /// `lock.release`: the lock is given up when the call is entered.
     LockRelease { object: Expr, mode: Option<LockMode> },
 
+    /// `lock.taken`: the program says that it holds the lock, exclusively if the second is not zero.
+    LockTaken { object: Expr, exclusive: Expr },
+    /// `lock.given`: the program says that it is about to give up that side.
+    LockGiven { object: Expr, exclusive: Expr },
+    /// `lock.hands-over`: who takes this lock comes after who released it.
+    LockHandsOver { object: Expr },
+
     /// `condition.wait`
     ConditionWait { object: Expr, lock: Expr },
+    /// `condition.wrapper`: waits for a condition on its caller's behalf, through another function.
+    ConditionWrapper,
     /// `condition.signal`
     ConditionSignal { object: Expr },
     /// `condition.broadcast`
@@ -159,6 +171,11 @@ pub enum Role {
     BarrierCreate { object: Expr, count: Expr },
     /// `barrier.wait`
     BarrierWait { object: Expr },
+
+    /// `barrier.enter`: the program says that it is about to wait.
+    BarrierEnter { object: Expr },
+    /// `barrier.leave`: the program says that it has waited.
+    BarrierLeave { object: Expr },
 
     /// `semaphore.create`
     SemaphoreCreate { object: Expr, value: Expr },
@@ -184,6 +201,8 @@ pub enum Role {
     ThreadDetach { handle: Expr },
     /// `thread.exit`
     ThreadExit,
+    /// `thread.pause`: yields or sleeps, and does nothing else.
+    ThreadPause,
     /// `thread.cancel`
     ThreadCancel { handle: Expr },
     /// `thread.name`: `name` is the address of a C string.
@@ -203,6 +222,28 @@ pub enum Role {
     Free { address: Expr },
     /// `memory.range`: the function reads and writes these stretches.
     Range { reads: Vec<Span>, writes: Vec<Span> },
+
+    /// `memory.renew`: what was done to this memory before is over.
+    Renew { address: Expr, size: Expr },
+    /// `memory.benign`: races here are intended.
+    Benign { address: Expr, size: Expr },
+
+    /// `order.release`: what the thread did so far comes before an `order.acquire` of the object.
+    OrderRelease { object: Expr },
+    /// `order.acquire`: takes effect when the call has succeeded.
+    OrderAcquire { object: Expr },
+    /// `order.put`: like a release, but to a queue.
+    OrderPut { object: Expr },
+    /// `order.get`: like an acquire, of the oldest that was put.
+    OrderGet { object: Expr },
+    /// `ignore.reads`, `ignore.writes`, `ignore.synchronisation`: begins if `on` is not zero.
+    Ignore { what: Ignored, on: Expr },
+    /// `detection`: on, or off for all threads.
+    Detection { on: Expr },
+    /// `exit.register`: a function is to run when the process ends.
+    ExitRegister,
+    /// `exit.run`: the process ends, and those functions run.
+    ExitRun,
 
     /// `team.fork`: the hook's callback is the body, run by the whole team; returns when all are done
     /// unless a `team.join` function exists for it.

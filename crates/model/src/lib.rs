@@ -11,6 +11,6 @@ pub mod hook;
 pub mod ids;
 pub mod lockset;
 
-pub use event::{AccessKind, Event, EventKind, Family, LockMode};
+pub use event::{AccessKind, Event, EventKind, Family, Ignored, LockMode, SyncObject};
 pub use hook::{Expr, Hook, Role, Success};
 pub use ids::{Address, ModuleId, Place, StackId, ThreadId};

@@ -63,6 +63,18 @@ impl LockSet {
         })
     }
 
+    /// Does a lock protect an access with this set from one with the other? Each must hold its
+    /// exclusive side if it writes: the shared side is for reading, and whoever writes there has
+    /// only been lucky to meet nobody (`writes`: this one, the other).
+    pub fn protects(&self, other: &LockSet, writes: (bool, bool)) -> bool {
+        self.locks.iter().any(|mine| {
+            other.mode(mine.lock).is_some_and(|theirs| {
+                (mine.mode == LockMode::Exclusive || !writes.0)
+                    && (theirs == LockMode::Exclusive || !writes.1)
+            })
+        })
+    }
+
     /// Do both hold some lock, but none that excludes the other: only its shared sides?
     pub fn shares_only(&self, other: &LockSet) -> bool {
         !self.excludes(other) && self.locks.iter().any(|mine| other.mode(mine.lock).is_some())

@@ -65,7 +65,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
     let log = open_log(&options)?;
-    let analysis = options.detector.map(Analysis::new);
+    let analysis = options.detector.map(|choice| Analysis::new(choice, options.rules));
     let shadows = analysis.as_ref().is_some_and(Analysis::is_fast);
     let probe = Probe {
         slots,

@@ -61,7 +61,7 @@ pub struct ThreadState {
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
-    pub system_call: [u64; 3],
+    pub system_call: [u64; 6],
     log: Option<Arc<Log>>,
     writer: Writer,
     counts: FxHashMap<(usize, Place), (&'static str, u64)>,
@@ -130,7 +130,7 @@ impl ThreadState {
             accesses: AccessCache::default(),
             site: None,
             stack_region: (0, 0),
-            system_call: [0; 3],
+            system_call: [0; 6],
             log,
             writer: Writer::new(id),
             counts: FxHashMap::default(),

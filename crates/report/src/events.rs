@@ -6,7 +6,7 @@ mod text;
 pub use json::JsonLines;
 pub use text::TextLines;
 
-use raddle_model::{Address, EventKind};
+use raddle_model::{Address, EventKind, Ignored, SyncObject};
 
 /// The address an event is about: the memory touched, the lock, the condition, the barrier …
 pub fn subject(kind: &EventKind) -> Option<Address> {
@@ -25,7 +25,15 @@ pub fn subject(kind: &EventKind) -> Option<Address> {
         | LockRequested { lock, .. }
         | LockAcquired { lock, .. }
         | LockFailed { lock, .. }
-        | LockReleased { lock, .. } => Some(*lock),
+        | LockReleased { lock, .. }
+        | LockHandsOver { lock } => Some(*lock),
+        MemoryRenewed { address, .. }
+        | BenignRace { address, .. }
+        | Release { object: SyncObject::Address(address) }
+        | Release { object: SyncObject::Queue(address) }
+        | Acquire { object: SyncObject::Address(address) }
+        | Acquire { object: SyncObject::Queue(address) } => Some(*address),
+        ConditionLoopLeft { condition } => Some(*condition).filter(|c| c.0 != 0),
         ConditionSignal { condition, .. }
         | ConditionWaitBegin { condition, .. }
         | ConditionWaitEnd { condition, .. } => Some(*condition),
@@ -52,6 +60,11 @@ pub fn subject(kind: &EventKind) -> Option<Address> {
         | ThreadDetached { .. }
         | ThreadCancelled { .. }
         | TaskWaited
+        | Release { .. }
+        | Acquire { .. }
+        | IgnoreBegin { .. }
+        | IgnoreEnd { .. }
+        | DetectionSwitched { .. }
         | FunctionEnter { .. }
         | FunctionExit { .. }
         | TransactionStart
@@ -63,6 +76,15 @@ pub fn subject(kind: &EventKind) -> Option<Address> {
         | ProcessForked { .. }
         | ProcessExec { .. }
         | ProcessEnd { .. } => None,
+    }
+}
+
+/// What a thread asks not to be watched.
+fn ignored(what: Ignored) -> &'static str {
+    match what {
+        Ignored::Reads => "reads",
+        Ignored::Writes => "writes",
+        Ignored::Synchronisation => "synchronisation",
     }
 }
 
@@ -137,6 +159,20 @@ mod tests {
             TaskBegin { function: global, data: 0xd },
             TaskEnd { function: global, data: 0xd },
             TaskWaited,
+            access(AccessKind::SpinRead, global, 4),
+            Release { object: SyncObject::Address(global) },
+            Release { object: SyncObject::Queue(global) },
+            Acquire { object: SyncObject::Channel(3) },
+            Release { object: SyncObject::Signal(10) },
+            Acquire { object: SyncObject::ProcessEnd },
+            ConditionLoopLeft { condition: global },
+            ConditionLoopLeft { condition: Address(0) },
+            LockHandsOver { lock },
+            MemoryRenewed { address: global, size: 16 },
+            BenignRace { address: global, size: 4 },
+            IgnoreBegin { what: Ignored::Reads },
+            IgnoreEnd { what: Ignored::Synchronisation },
+            DetectionSwitched { on: false },
             FunctionEnter { hook: 0, arguments: vec![0x401040, 1] },
             FunctionExit { hook: 0, result: Some(0) },
             FunctionExit { hook: 9, result: None },
@@ -232,6 +268,20 @@ mod tests {
         T1 teller  task begin (0xd)            v1010                                 bank.c:30 in f30
         T1 teller  task end (0xd)              v1010                                 bank.c:30 in f30
         T1 teller  task waited                                                       bank.c:30 in f30
+        T1 teller  spin read 4                 v1010                                 bank.c:30 in f30
+        T1 teller  release                     v1010                                 bank.c:30 in f30
+        T1 teller  release queue               v1010                                 bank.c:30 in f30
+        T1 teller  acquire channel 3                                                 bank.c:30 in f30
+        T1 teller  release signal 10                                                 bank.c:30 in f30
+        T1 teller  acquire process end                                               bank.c:30 in f30
+        T1 teller  condition loop left         v1010                                 bank.c:30 in f30
+        T1 teller  condition loop left                                               bank.c:30 in f30
+        T1 teller  lock hands over             v1040                                 bank.c:30 in f30
+        T1 teller  memory renewed 16           v1010                                 bank.c:30 in f30
+        T1 teller  benign race 4               v1010                                 bank.c:30 in f30
+        T1 teller  ignore begin reads                                                bank.c:30 in f30
+        T1 teller  ignore end synchronisation                                        bank.c:30 in f30
+        T1 teller  detection switched off                                            bank.c:30 in f30
         T1 teller  function enter              pthread_mutex_lock(0x401040, 0x1)     bank.c:30 in f30
         T1 teller  function exit               pthread_mutex_lock = 0x0              bank.c:30 in f30
         T1 teller  function exit               ? by a jump                           bank.c:30 in f30
@@ -317,27 +367,41 @@ mod tests {
         {"order":43,"process":7,"thread":1,"thread_name":"teller","event":"task-begin","family":"sync","address":"0x401010","data":"0xd","object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
         {"order":44,"process":7,"thread":1,"thread_name":"teller","event":"task-end","family":"sync","address":"0x401010","data":"0xd","object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
         {"order":45,"process":7,"thread":1,"thread_name":"teller","event":"task-waited","family":"sync","place":{"offset":"0x1e"}}
-        {"order":46,"process":7,"thread":1,"thread_name":"teller","event":"function-enter","family":"function","function":"pthread_mutex_lock","arguments":["0x401040","0x1"],"place":{"offset":"0x1e"}}
-        {"order":47,"process":7,"thread":1,"thread_name":"teller","event":"function-exit","family":"function","function":"pthread_mutex_lock","result":"0x0","place":{"offset":"0x1e"}}
-        {"order":48,"process":7,"thread":1,"thread_name":"teller","event":"function-exit","family":"function","function":"?","result":null,"place":{"offset":"0x1e"}}
-        {"order":49,"process":7,"thread":1,"thread_name":"teller","event":"transaction-start","family":"sync","place":{"offset":"0x1e"}}
-        {"order":50,"process":7,"thread":1,"thread_name":"teller","event":"transaction-access","family":"sync","address":"0x401010","access":"write","size":8,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
-        {"order":51,"process":7,"thread":1,"thread_name":"teller","event":"transaction-commit","family":"sync","place":{"offset":"0x1e"}}
-        {"order":52,"process":7,"thread":1,"thread_name":"teller","event":"transaction-abort","family":"sync","place":{"offset":"0x1e"}}
-        {"order":53,"process":7,"thread":1,"thread_name":"teller","event":"futex-wait","family":"sync","address":"0x401010","expected":2,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
-        {"order":54,"process":7,"thread":1,"thread_name":"teller","event":"futex-wait-end","family":"sync","address":"0x401010","result":-11,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
-        {"order":55,"process":7,"thread":1,"thread_name":"teller","event":"futex-wake","family":"sync","address":"0x401010","count":1,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
-        {"order":56,"process":7,"thread":1,"thread_name":"teller","event":"signal-delivered","family":"process","signal":10,"place":{"offset":"0x1e"}}
-        {"order":57,"process":7,"thread":1,"thread_name":"teller","event":"output","family":"output","descriptor":1,"size":12,"place":{"offset":"0x1e"}}
-        {"order":58,"process":7,"thread":1,"thread_name":"teller","event":"process-forked","family":"process","child":4242,"place":{"offset":"0x1e"}}
-        {"order":59,"process":7,"thread":1,"thread_name":"teller","event":"process-exec","family":"process","path":"/bin/ls","place":{"offset":"0x1e"}}
-        {"order":60,"process":7,"thread":1,"thread_name":"teller","event":"thread-detached","family":"thread","handle":"0x7f01","place":{"offset":"0x1e"}}
-        {"order":61,"process":7,"thread":1,"thread_name":"teller","event":"thread-cancelled","family":"thread","handle":"0x7f01","place":{"offset":"0x1e"}}
-        {"order":62,"process":7,"thread":1,"thread_name":"teller","event":"thread-exit","family":"thread","place":{"offset":"0x1e"}}
-        {"order":63,"process":7,"thread":1,"thread_name":"teller","event":"thread-joined","family":"thread","joined":2,"handle":"0x7f01","place":{"offset":"0x1e"}}
-        {"order":64,"process":7,"thread":1,"thread_name":"teller","event":"thread-joined","family":"thread","joined":null,"handle":"0x7f02","place":{"offset":"0x1e"}}
-        {"order":65,"process":7,"thread":1,"thread_name":"teller","event":"module-unload","family":"process","module":1,"place":{"offset":"0x1e"}}
-        {"order":66,"process":7,"thread":1,"thread_name":"teller","event":"process-end","family":"process","status":3,"place":{"offset":"0x1e"}}
+        {"order":46,"process":7,"thread":1,"thread_name":"teller","event":"spin-read","family":"memory","address":"0x401010","size":4,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":47,"process":7,"thread":1,"thread_name":"teller","event":"release","family":"sync","address":"0x401010","object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":48,"process":7,"thread":1,"thread_name":"teller","event":"release","family":"sync","address":"0x401010","queue":true,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":49,"process":7,"thread":1,"thread_name":"teller","event":"acquire","family":"sync","channel":3,"place":{"offset":"0x1e"}}
+        {"order":50,"process":7,"thread":1,"thread_name":"teller","event":"release","family":"sync","signal":10,"place":{"offset":"0x1e"}}
+        {"order":51,"process":7,"thread":1,"thread_name":"teller","event":"acquire","family":"sync","process_end":true,"place":{"offset":"0x1e"}}
+        {"order":52,"process":7,"thread":1,"thread_name":"teller","event":"condition-loop-left","family":"sync","address":"0x401010","object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":53,"process":7,"thread":1,"thread_name":"teller","event":"condition-loop-left","family":"sync","place":{"offset":"0x1e"}}
+        {"order":54,"process":7,"thread":1,"thread_name":"teller","event":"lock-hands-over","family":"sync","address":"0x401040","object":{"kind":"variable","name":"v1040","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":55,"process":7,"thread":1,"thread_name":"teller","event":"memory-renewed","family":"memory","address":"0x401010","size":16,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":56,"process":7,"thread":1,"thread_name":"teller","event":"benign-race","family":"memory","address":"0x401010","size":4,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":57,"process":7,"thread":1,"thread_name":"teller","event":"ignore-begin","family":"sync","what":"reads","place":{"offset":"0x1e"}}
+        {"order":58,"process":7,"thread":1,"thread_name":"teller","event":"ignore-end","family":"sync","what":"synchronisation","place":{"offset":"0x1e"}}
+        {"order":59,"process":7,"thread":1,"thread_name":"teller","event":"detection-switched","family":"sync","on":false,"place":{"offset":"0x1e"}}
+        {"order":60,"process":7,"thread":1,"thread_name":"teller","event":"function-enter","family":"function","function":"pthread_mutex_lock","arguments":["0x401040","0x1"],"place":{"offset":"0x1e"}}
+        {"order":61,"process":7,"thread":1,"thread_name":"teller","event":"function-exit","family":"function","function":"pthread_mutex_lock","result":"0x0","place":{"offset":"0x1e"}}
+        {"order":62,"process":7,"thread":1,"thread_name":"teller","event":"function-exit","family":"function","function":"?","result":null,"place":{"offset":"0x1e"}}
+        {"order":63,"process":7,"thread":1,"thread_name":"teller","event":"transaction-start","family":"sync","place":{"offset":"0x1e"}}
+        {"order":64,"process":7,"thread":1,"thread_name":"teller","event":"transaction-access","family":"sync","address":"0x401010","access":"write","size":8,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":65,"process":7,"thread":1,"thread_name":"teller","event":"transaction-commit","family":"sync","place":{"offset":"0x1e"}}
+        {"order":66,"process":7,"thread":1,"thread_name":"teller","event":"transaction-abort","family":"sync","place":{"offset":"0x1e"}}
+        {"order":67,"process":7,"thread":1,"thread_name":"teller","event":"futex-wait","family":"sync","address":"0x401010","expected":2,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":68,"process":7,"thread":1,"thread_name":"teller","event":"futex-wait-end","family":"sync","address":"0x401010","result":-11,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":69,"process":7,"thread":1,"thread_name":"teller","event":"futex-wake","family":"sync","address":"0x401010","count":1,"object":{"kind":"variable","name":"v1010","module":"/w/bank"},"place":{"offset":"0x1e"}}
+        {"order":70,"process":7,"thread":1,"thread_name":"teller","event":"signal-delivered","family":"process","signal":10,"place":{"offset":"0x1e"}}
+        {"order":71,"process":7,"thread":1,"thread_name":"teller","event":"output","family":"output","descriptor":1,"size":12,"place":{"offset":"0x1e"}}
+        {"order":72,"process":7,"thread":1,"thread_name":"teller","event":"process-forked","family":"process","child":4242,"place":{"offset":"0x1e"}}
+        {"order":73,"process":7,"thread":1,"thread_name":"teller","event":"process-exec","family":"process","path":"/bin/ls","place":{"offset":"0x1e"}}
+        {"order":74,"process":7,"thread":1,"thread_name":"teller","event":"thread-detached","family":"thread","handle":"0x7f01","place":{"offset":"0x1e"}}
+        {"order":75,"process":7,"thread":1,"thread_name":"teller","event":"thread-cancelled","family":"thread","handle":"0x7f01","place":{"offset":"0x1e"}}
+        {"order":76,"process":7,"thread":1,"thread_name":"teller","event":"thread-exit","family":"thread","place":{"offset":"0x1e"}}
+        {"order":77,"process":7,"thread":1,"thread_name":"teller","event":"thread-joined","family":"thread","joined":2,"handle":"0x7f01","place":{"offset":"0x1e"}}
+        {"order":78,"process":7,"thread":1,"thread_name":"teller","event":"thread-joined","family":"thread","joined":null,"handle":"0x7f02","place":{"offset":"0x1e"}}
+        {"order":79,"process":7,"thread":1,"thread_name":"teller","event":"module-unload","family":"process","module":1,"place":{"offset":"0x1e"}}
+        {"order":80,"process":7,"thread":1,"thread_name":"teller","event":"process-end","family":"process","status":3,"place":{"offset":"0x1e"}}
         "#);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Each part of the table has its own file: function entries are found here by name, behind
 //! indirect functions by [`crate::ifunc`], inlined instances by [`crate::inlined`], atomic accesses
-//! by [`crate::atomics`].
+//! by [`crate::atomics`], loops that wait by [`crate::waiting`].
 
 use crate::atomics;
 use crate::binary::Binary;
@@ -14,8 +14,10 @@ use crate::inlined;
 use crate::instances::{self, Name};
 use crate::matching::{Glob, Matcher};
 use crate::symtab::SymbolKind;
+use crate::waiting;
+use raddle_decode::ConditionAt;
 use raddle_model::Hook;
-use raddle_wire::facts::ModuleFacts;
+use raddle_wire::facts::{LoopCondition, ModuleFacts, WaitExit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
@@ -48,14 +50,29 @@ pub fn module_facts_from(
         request.hooks.get(hook as usize).is_some_and(|h| half_seen.contains(&*h.library))
     };
     entries.retain(|_, hook| !is_half_seen(*hook));
+    let loops = waiting::find(&binary, request.hooks, &entries);
     let opaque = |hook: &u32| request.hooks.get(*hook as usize).is_some_and(|hook| hook.opaque);
+    let runtime = is_runtime(path, binary.image.layout.soname.as_deref(), request.runtime);
     let mut facts = ModuleFacts {
-        guarded: entries.values().any(opaque)
-            || is_runtime(path, binary.image.layout.soname.as_deref(), request.runtime),
+        guarded: entries.values().any(opaque) || runtime,
+        runtime,
         has_symbols: binary.has_symbols,
         hooks: entries.into_iter().map(|(at, hook)| (binary.offset(at), hook)).collect(),
         ..ModuleFacts::default()
     };
+    for found in loops {
+        facts.spin_reads.extend(found.spin_reads.iter().map(|at| binary.offset(*at)));
+        facts.wait_exits.extend(found.exits.iter().map(|exit| WaitExit {
+            offset: binary.offset(exit.at),
+            condition: match exit.condition {
+                ConditionAt::Unknown => LoopCondition::Unknown,
+                ConditionAt::Address(address) => LoopCondition::Offset(binary.offset(address)),
+                ConditionAt::Register(register, displacement) => {
+                    LoopCondition::Register(register.0, displacement)
+                }
+            },
+        }));
+    }
     add_from_debug_information(&mut facts, &binary, request.hooks);
     facts.inlined.retain(|(_, hook)| !is_half_seen(*hook));
     Ok(facts)

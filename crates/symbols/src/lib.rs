@@ -30,6 +30,7 @@ mod symtab;
 mod type_names;
 mod types;
 mod variables;
+mod waiting;
 
 pub use cache::{cached_facts, cached_facts_from};
 pub use debug_files::DebugSources;

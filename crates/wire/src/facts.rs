@@ -6,18 +6,20 @@
 //!
 //! ```text
 //! magic "RADDFACT"  u32 version  u32 flags
-//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_reserved
+//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_spins  u32 n_exits  u32 0
 //! n_hooks   x { u64 offset, u32 hook, u32 0 }       function entries
 //! n_inlined x { u64 offset, u32 hook, u32 0 }       atomic instructions of inlined instances
 //! n_atomic  x { u64 offset, u32 length, u32 0 }     plain accesses that are atomic by their call chain
+//! n_spins   x { u64 offset, u32 0, u32 0 }          loads of loops that wait for a change
+//! n_exits   x { u64 offset, u32 value, u32 kind }   where loops around a condition wait are left
 //! ```
 
 use crate::WireError;
 
 const MAGIC: &[u8; 8] = b"RADDFACT";
 /// Bump on any change of layout.
-pub const VERSION: u32 = 1;
-const HEADER: usize = 32;
+pub const VERSION: u32 = 2;
+const HEADER: usize = 40;
 const ROW: usize = 16;
 
 /// The facts in a form to build and test with.
@@ -26,6 +28,9 @@ pub struct ModuleFacts {
     /// Code of this module may run inside opaque hooked functions (it has some, or is listed as a
     /// library's runtime): its accesses must ask whether they do.
     pub guarded: bool,
+    /// The module is listed as a library's runtime: what it does with its own static data is its own
+    /// business.
+    pub runtime: bool,
     /// The module has a symbol table or debug information beyond its exports.
     pub has_symbols: bool,
     /// Entry offsets of hooked functions, each with its index in the hook table.
@@ -35,10 +40,62 @@ pub struct ModuleFacts {
     /// Code ranges (offset, length) whose plain accesses are atomic by their inlined call chain
     /// (`std::atomic`, `core::sync::atomic`), or accesses of variables of atomic type.
     pub atomic: Vec<(u64, u32)>,
+    /// Offsets of instructions whose loads are spin reads.
+    pub spin_reads: Vec<u64>,
+    /// Where control goes when a loop around a condition wait is left or passed over.
+    pub wait_exits: Vec<WaitExit>,
+}
+
+/// The exit of a loop around a condition wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitExit {
+    /// The instruction reached.
+    pub offset: u64,
+    /// What the loop waits for.
+    pub condition: LoopCondition,
+}
+
+/// Where the condition of a loop is when the loop is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoopCondition {
+    /// The code does not tell.
+    Unknown,
+    /// In the module.
+    Offset(u64),
+    /// At a register's value (by its number in machine code) plus this.
+    Register(u8, i32),
+}
+
+impl LoopCondition {
+    const OFFSET: u32 = 1;
+    const REGISTER: u32 = 2;
+
+    /// A value and a kind; modules of 4 GiB and more do not tell.
+    fn encode(self) -> (u32, u32) {
+        match self {
+            LoopCondition::Unknown => (0, 0),
+            LoopCondition::Offset(offset) => match u32::try_from(offset) {
+                Ok(offset) => (offset, Self::OFFSET),
+                Err(_) => (0, 0),
+            },
+            LoopCondition::Register(number, displacement) => {
+                (displacement as u32, Self::REGISTER | u32::from(number) << 8)
+            }
+        }
+    }
+
+    fn decode(value: u32, kind: u32) -> LoopCondition {
+        match kind & 0xff {
+            Self::OFFSET => LoopCondition::Offset(u64::from(value)),
+            Self::REGISTER => LoopCondition::Register((kind >> 8) as u8, value as i32),
+            _ => LoopCondition::Unknown,
+        }
+    }
 }
 
 const FLAG_GUARDED: u32 = 1;
 const FLAG_SYMBOLS: u32 = 2;
+const FLAG_RUNTIME: u32 = 4;
 
 impl ModuleFacts {
     /// The file's bytes. Sorts the rows.
@@ -46,24 +103,37 @@ impl ModuleFacts {
         let mut out = Vec::new();
         out.extend_from_slice(MAGIC);
         let flags = if self.guarded { FLAG_GUARDED } else { 0 }
-            | if self.has_symbols { FLAG_SYMBOLS } else { 0 };
+            | if self.has_symbols { FLAG_SYMBOLS } else { 0 }
+            | if self.runtime { FLAG_RUNTIME } else { 0 };
         for n in [
             VERSION,
             flags,
             self.hooks.len() as u32,
             self.inlined.len() as u32,
             self.atomic.len() as u32,
+            self.spin_reads.len() as u32,
+            self.wait_exits.len() as u32,
             0,
         ] {
             out.extend_from_slice(&n.to_le_bytes());
         }
-        for rows in [&self.hooks, &self.inlined, &self.atomic] {
-            let mut rows = rows.clone();
+        let plain = |rows: &[(u64, u32)]| -> Vec<(u64, u32, u32)> {
+            rows.iter().map(|(offset, value)| (*offset, *value, 0)).collect()
+        };
+        let spins = self.spin_reads.iter().map(|offset| (*offset, 0, 0)).collect();
+        let exits = self.wait_exits.iter().map(|exit| {
+            let (value, kind) = exit.condition.encode();
+            (exit.offset, value, kind)
+        });
+        let exits = exits.collect();
+        for mut rows in
+            [plain(&self.hooks), plain(&self.inlined), plain(&self.atomic), spins, exits]
+        {
             rows.sort_unstable();
-            for (offset, value) in rows {
+            for (offset, value, kind) in rows {
                 out.extend_from_slice(&offset.to_le_bytes());
                 out.extend_from_slice(&value.to_le_bytes());
-                out.extend_from_slice(&[0; 4]);
+                out.extend_from_slice(&kind.to_le_bytes());
             }
         }
         out
@@ -77,6 +147,8 @@ pub struct FactsView<'a> {
     hooks: &'a [u8],
     inlined: &'a [u8],
     atomic: &'a [u8],
+    spin_reads: &'a [u8],
+    wait_exits: &'a [u8],
 }
 
 impl<'a> FactsView<'a> {
@@ -93,13 +165,15 @@ impl<'a> FactsView<'a> {
                 expected: VERSION,
             });
         }
-        let lengths = [word(2), word(3), word(4)].map(|n| n as usize * ROW);
+        let lengths = [2, 3, 4, 5, 6].map(word).map(|n| n as usize * ROW);
         if bytes.len() != HEADER + lengths.iter().sum::<usize>() {
             return Err(WireError::Damaged("module facts", format!("{} bytes", bytes.len())));
         }
         let (hooks, rest) = bytes[HEADER..].split_at(lengths[0]);
-        let (inlined, atomic) = rest.split_at(lengths[1]);
-        Ok(FactsView { flags: word(1), hooks, inlined, atomic })
+        let (inlined, rest) = rest.split_at(lengths[1]);
+        let (atomic, rest) = rest.split_at(lengths[2]);
+        let (spin_reads, wait_exits) = rest.split_at(lengths[3]);
+        Ok(FactsView { flags: word(1), hooks, inlined, atomic, spin_reads, wait_exits })
     }
 
     /// See [`ModuleFacts::guarded`].
@@ -110,6 +184,11 @@ impl<'a> FactsView<'a> {
     /// See [`ModuleFacts::has_symbols`].
     pub fn has_symbols(&self) -> bool {
         self.flags & FLAG_SYMBOLS != 0
+    }
+
+    /// See [`ModuleFacts::runtime`].
+    pub fn runtime(&self) -> bool {
+        self.flags & FLAG_RUNTIME != 0
     }
 
     /// The hooks whose function begins at this offset.
@@ -129,6 +208,23 @@ impl<'a> FactsView<'a> {
             let (start, length) = row(self.atomic, after - 1);
             offset - start < u64::from(length)
         }
+    }
+}
+
+impl FactsView<'_> {
+    /// Are the loads of the instruction at this offset spin reads?
+    pub fn is_spin_read(&self, offset: u64) -> bool {
+        rows_at(self.spin_reads, offset).next().is_some()
+    }
+
+    /// What was waited for, if a loop around a condition wait is left at this offset.
+    pub fn wait_exit(&self, offset: u64) -> Option<LoopCondition> {
+        let at = partition(self.wait_exits, |o| o < offset);
+        let found = at * ROW < self.wait_exits.len() && row(self.wait_exits, at).0 == offset;
+        found.then(|| {
+            let kind = u32_at(self.wait_exits, at * ROW + 12);
+            LoopCondition::decode(row(self.wait_exits, at).1, kind)
+        })
     }
 }
 
@@ -164,9 +260,16 @@ mod tests {
         ModuleFacts {
             guarded: true,
             has_symbols: false,
+            runtime: true,
             hooks: vec![(0x2000, 7), (0x1000, 3), (0x2000, 4)],
             inlined: vec![(0x55, 1)],
             atomic: vec![(0x100, 4), (0x200, 1)],
+            spin_reads: vec![0x300, 0x310],
+            wait_exits: vec![
+                WaitExit { offset: 0x420, condition: LoopCondition::Register(3, -8) },
+                WaitExit { offset: 0x400, condition: LoopCondition::Offset(0x8000) },
+                WaitExit { offset: 0x440, condition: LoopCondition::Unknown },
+            ],
         }
     }
 
@@ -174,19 +277,24 @@ mod tests {
     fn what_was_encoded_is_found() {
         let bytes = sample().encode();
         let view = FactsView::new(&bytes).unwrap();
-        assert!(view.guarded() && !view.has_symbols());
+        assert!(view.guarded() && !view.has_symbols() && view.runtime());
         assert_eq!(view.hooks_at(0x2000).collect::<Vec<_>>(), [4, 7]);
         assert_eq!(view.hooks_at(0x1fff).count(), 0);
         assert_eq!(view.inlined_at(0x55).collect::<Vec<_>>(), [1]);
         assert!(view.is_atomic(0x103) && !view.is_atomic(0x104) && !view.is_atomic(0xff));
         assert!(view.is_atomic(0x200) && !view.is_atomic(0x201));
+        assert!(view.is_spin_read(0x300) && view.is_spin_read(0x310) && !view.is_spin_read(0x308));
+        assert_eq!(view.wait_exit(0x400), Some(LoopCondition::Offset(0x8000)));
+        assert_eq!(view.wait_exit(0x420), Some(LoopCondition::Register(3, -8)));
+        assert_eq!(view.wait_exit(0x440), Some(LoopCondition::Unknown));
+        assert_eq!((view.wait_exit(0x3ff), view.wait_exit(0x441)), (None, None));
     }
 
     #[test]
     fn a_damaged_file_is_refused() {
         let bytes = sample().encode();
         assert_eq!(FactsView::new(&bytes[..20]).unwrap_err(), WireError::NotOurs("module facts"));
-        assert!(matches!(FactsView::new(&bytes[..40]), Err(WireError::Damaged(..))));
+        assert!(matches!(FactsView::new(&bytes[..48]), Err(WireError::Damaged(..))));
         let mut other = bytes.clone();
         other[8] = 99;
         assert!(matches!(FactsView::new(&other), Err(WireError::Version { found: 99, .. })));

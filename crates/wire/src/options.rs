@@ -32,6 +32,8 @@ pub struct ProbeOptions {
     pub only_places: Vec<PlaceFilter>,
     /// Feed the events to this detector instead of reporting them; its findings are reported.
     pub detector: Option<DetectorChoice>,
+    /// How synchronisation is recognised.
+    pub rules: Rules,
     /// Report forked children too, each in a log of its own.
     pub follow: bool,
     /// Process id of the command: when it is gone, nobody reads and nobody is waited for.
@@ -53,6 +55,30 @@ impl ProbeOptions {
             Family::Function => self.functions,
             Family::Output => self.output,
             Family::Process => true,
+        }
+    }
+}
+
+/// Rules of recognising synchronisation that can be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Lost signals and spurious wake-ups of condition variables are told apart.
+    pub precise_conditions: bool,
+    /// Memory that an atomic instruction has touched is a synchronisation variable.
+    pub lock_touched: bool,
+    /// Accesses that debug information shows to be atomic are.
+    pub debug_information: bool,
+    /// The loads of small loops that wait for a change are spin reads.
+    pub spin_reads: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            precise_conditions: true,
+            lock_touched: true,
+            debug_information: true,
+            spin_reads: true,
         }
     }
 }

@@ -159,13 +159,13 @@ impl LockSets {
         known.exclusive.then_some(known.alike)
     }
 
-    /// Can two threads with these lock sets never be there at once?
+    /// Is there a lock that both hold, and who writes exclusively?
     #[inline]
-    pub fn excludes(&self, a: LockSetId, b: LockSetId) -> bool {
+    pub fn protects(&self, a: LockSetId, b: LockSetId, writes: (bool, bool)) -> bool {
         let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
             return false;
         };
-        if a.alike == b.alike { a.exclusive } else { a.set.excludes(&b.set) }
+        a.alike == b.alike && a.exclusive || a.set.protects(&b.set, writes)
     }
 
     /// Does `b` exclude whatever `a` excludes?

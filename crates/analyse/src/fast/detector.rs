@@ -155,6 +155,9 @@ impl<P: Planes> FastHybrid<P> {
         mut keeps: impl FnMut(u64) -> bool,
         mut describe: impl FnMut() -> AccessId,
     ) -> Outcome {
+        if standing.is_muted(side) {
+            return Outcome::Done;
+        }
         let mut described = None;
         for part in lines(start, end) {
             let line = part.0 / LINE;
@@ -225,7 +228,9 @@ impl<P: Planes> FastHybrid<P> {
             Range { kind, address, length: size } | TransactionAccess { kind, address, size } => {
                 self.synchronise(state, event, *kind, (address.0, *size));
             }
-            Allocate { address, size } => self.clear(state, address.0, *size),
+            Allocate { address, size } | MemoryRenewed { address, size } => {
+                self.clear(state, address.0, *size);
+            }
             Free { address, size } => {
                 let size = state.execution.size_of(*address, *size);
                 self.free(state, event, address.0, size);
@@ -283,6 +288,7 @@ impl<P: Planes> FastHybrid<P> {
             self.rebase(state, stamp);
         }
         let tick = (stamp.tick - state.slots[number].base) as u32;
+        standing.mute(state.execution.muted(thread));
         let id = state.threads[&thread].id;
         self.planes.set_locks(number, tick, id);
         standing.set(number, tick, id);
@@ -372,11 +378,12 @@ impl<P: Planes> FastHybrid<P> {
     /// Sorts out those that a common lock excludes.
     fn suspect(&self, now: Now<'_>, suspect: Suspect, suspects: &mut Vec<Suspect>) {
         let locks = self.planes.locks(suspect.slot, suspect.cell.tick());
-        if self.locks.excludes(locks, now.standing.locks()) {
-            return;
-        }
+        let writes = |access| self.accesses.one(access).is_none_or(|one| one.kind.writes());
+        let later = writes(now.access);
         self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
-            suspects.push(Suspect { bytes, access, ..suspect });
+            if !self.locks.protects(locks, now.standing.locks(), (writes(access), later)) {
+                suspects.push(Suspect { bytes, access, ..suspect });
+            }
         });
     }
 
@@ -451,7 +458,7 @@ impl<P: Planes> FastHybrid<P> {
         let then_held = self.planes.locks(earlier.slot, earlier.cell.tick());
         let now_held = now.standing.locks();
         let (before, held) = (self.locks.get(then_held)?, self.locks.get(now_held)?);
-        let mut rules = vec![match before.shares_only(held) {
+        let mut rules = vec![match before.excludes(held) || before.shares_only(held) {
             true => Rule::SharedSidesOnly,
             false => Rule::NoCommonLock,
         }];
@@ -472,9 +479,11 @@ impl<P: Planes> FastHybrid<P> {
             rules.push(Rule::LockTouched);
         }
         rules.sort();
-        let slot = &state.slots[earlier.slot];
-        let then = slot.tenant(slot.base + u64::from(earlier.cell.tick()));
+        let (then, _) = state.when(earlier.slot, earlier.cell.tick());
         let first = u64::from(earlier.bytes.trailing_zeros());
+        if state.execution.is_benign(earlier.granule * GRANULE + first) {
+            return None;
+        }
         Some(Finding {
             kind: FindingKind::DataRace,
             certainty,
@@ -498,6 +507,9 @@ impl<P: Planes> FastHybrid<P> {
     ) {
         let end = address.saturating_add(size);
         let Some(member) = state.threads.get(&event.thread) else { return };
+        if member.standing.is_muted(if kind.writes() { Side::Write } else { Side::Read }) {
+            return;
+        }
         let standing = Arc::clone(&member.standing);
         let access = self.describe(Description {
             kind: Kind::Access(kind),
@@ -508,6 +520,7 @@ impl<P: Planes> FastHybrid<P> {
         let now = Now { standing: &standing, thread: event.thread, access };
         let settled = state.settled(standing.slot());
         let mut races = Vec::new();
+        let mut awaited = Vec::new();
         for (granule, bytes) in granules(address, end) {
             if !state.specials.get(granule).is_some_and(|s| s.synchronisation) {
                 self.take_from_planes(state, granule);
@@ -516,6 +529,10 @@ impl<P: Planes> FastHybrid<P> {
             for kept in special.kept.clone() {
                 let common = kept.bytes & bytes;
                 let (slot, tick) = (kept.slot, kept.tick);
+                let writes = self.accesses.one(kept.access).is_some_and(|one| one.kind.writes());
+                if kind == AccessKind::SpinRead && writes && common != 0 {
+                    awaited.push(state.when(slot, tick));
+                }
                 if common == 0 || slot == standing.slot() || tick <= standing.weak(slot) {
                     continue;
                 }
@@ -530,6 +547,7 @@ impl<P: Planes> FastHybrid<P> {
             special.keep(new, |old| self.stands_for(&new, old, settled));
         }
         self.add(&mut state.findings, races);
+        state.execution.spun_by(event.thread, &awaited);
     }
 
     /// A granule becomes a means of synchronisation: what its cells hold is kept beside them, and
@@ -683,6 +701,13 @@ fn shown(
 }
 
 impl State {
+    /// Who counted in a slot at a tick, and which of its chain's it is.
+    fn when(&self, number: usize, tick: u32) -> (ThreadId, Stamp) {
+        let slot = &self.slots[number];
+        let tick = slot.base + u64::from(tick);
+        (slot.tenant(tick), Stamp { chain: Chain(number as u32), tick })
+    }
+
     /// The last tick of a slot that is ordered before whatever any other thread does from now on.
     fn settled(&self, slot: usize) -> u32 {
         let tick = self.execution.settled(Chain(slot as u32));

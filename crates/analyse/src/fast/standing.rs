@@ -7,6 +7,7 @@
 use crate::fast::SLOTS;
 use crate::fast::access::LockSetId;
 use crate::fast::cell::{Cell, WHOLE};
+use crate::fast::protocol::Side;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// See the module. The layout is fixed, for hand-written code.
@@ -17,6 +18,8 @@ pub struct Standing {
     current: AtomicU64,
     slot: AtomicU32,
     locks: AtomicU32,
+    /// Its reads (1), its writes (2) are not to be judged.
+    muted: AtomicU32,
     /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
     weak: [AtomicU32; SLOTS],
     full: [AtomicU32; SLOTS],
@@ -57,6 +60,16 @@ impl Standing {
     #[inline]
     pub fn full(&self, slot: usize) -> u32 {
         self.full[slot].load(Relaxed)
+    }
+
+    /// Are accesses on this side not to be judged?
+    #[inline]
+    pub fn is_muted(&self, side: Side) -> bool {
+        self.muted.load(Relaxed) & if side == Side::Read { 1 } else { 2 } != 0
+    }
+
+    pub(super) fn mute(&self, (reads, writes): (bool, bool)) {
+        self.muted.store(u32::from(reads) | u32::from(writes) << 1, Relaxed);
     }
 
     pub(super) fn set(&self, slot: usize, tick: u32, locks: LockSetId) {

@@ -104,11 +104,17 @@ impl HelgrindPlus {
 
     fn touch(&mut self, touch: &Arc<Touch>, freed: bool) {
         let mut found = Vec::new();
+        let mut awaited = Vec::new();
         let (execution, length) = (&self.execution, self.length);
         let (joined, joins) = (&self.joined, self.joins);
         for part in execution.parts(touch) {
             self.shadow.update(part, |bytes, location| {
                 location.after_joins(joined, joins);
+                if touch.is_spin_read() {
+                    let write = location.writer.iter().map(|t| (t.segment.thread, t.segment.stamp));
+                    awaited.extend(write);
+                    return;
+                }
                 found.extend(location.step(execution, length, touch, bytes));
                 if freed {
                     *location = Location {
@@ -121,6 +127,7 @@ impl HelgrindPlus {
             });
         }
         self.findings.add(found);
+        self.execution.spun(touch, &awaited);
     }
 }
 
@@ -131,6 +138,12 @@ impl Analyser for HelgrindPlus {
             Memory::Touched(touch) => self.touch(&touch, false),
             Memory::Freed(touch) => self.touch(&touch, true),
             Memory::Fresh(bytes) => self.shadow.clear(bytes),
+        }
+        let reads = self.execution.condition_reads(event);
+        if !reads.is_empty() {
+            let writers: Vec<_> =
+                reads.iter().filter_map(|at| self.shadow.get(*at).writer).collect();
+            self.execution.left_loop(event, writers.iter().map(Arc::as_ref));
         }
         if let EventKind::ThreadJoined { joined: Some(joined), .. } = &event.kind {
             self.joins += 1;

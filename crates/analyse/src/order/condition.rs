@@ -20,9 +20,18 @@
 //!   it was spurious and orders nothing; if it touches anything it had not touched before the wait,
 //!   it has left the loop, and comes after all signallers.
 //!
-//! Not here yet: *lost signals* (5.1, 6.3). When the condition already held, no wait happens and no
-//! event tells; that needs the loop around the wait to be recognised in the machine code, and an
-//! event when it is left.
+//! *Lost signals* (5.1, 6.3): when the condition already held, no wait happens. The loop around the
+//! wait is recognised in the machine code, and an event tells that it was left or passed over. With
+//! the write/read rule the thread then comes after those signallers who wrote what it has read in
+//! its critical section: of this condition variable, or of any where the code does not tell which.
+//! Without a relation the condition held for other reasons and nothing is ordered, but for
+//! signallers of whom no write is known. The plain rule does as a detector without this knowledge
+//! would, and orders nothing.
+//!
+//! Some programs signal only if somebody is known to wait, so there may be no signal at all. Therefore
+//! whoever leaves such a loop also comes after those who last wrote, under a lock that it holds too,
+//! what it has read in its critical section. Writes are remembered by the detectors: they ask
+//! [`super::Orders::condition_reads`].
 
 use super::thread::Threads;
 use super::{Clocks, forget_in};
@@ -41,6 +50,8 @@ pub enum ConditionRule {
     /// Everybody who signalled.
     #[default]
     AllSignallers,
+    /// The same, also for who finds the condition true without waiting.
+    LostSignals,
     /// Those who signalled and wrote what the waiter's condition reads.
     WriteRead,
 }
@@ -147,6 +158,53 @@ impl Conditions {
         }
     }
 
+    /// `thread` has left the loop around a wait for this condition (zero: for one unknown), or was
+    /// spared it.
+    pub(super) fn loop_left(
+        &mut self,
+        threads: &mut Threads,
+        thread: ThreadId,
+        condition: Address,
+    ) {
+        match self.rule {
+            ConditionRule::AllSignallers => return,
+            ConditionRule::LostSignals => {
+                let state = self.conditions.get(&condition);
+                return threads.acquire(thread, state.map(|state| &state.all));
+            }
+            ConditionRule::WriteRead => {}
+        }
+        let section = self.sections.get(&thread);
+        // Nobody has signalled where the code says it is: it may be elsewhere.
+        let condition = match self.conditions.contains_key(&condition) {
+            true => condition,
+            false => Address(0),
+        };
+        let named = self.conditions.get(&condition);
+        let every = self.conditions.values().filter(|_| condition.0 == 0);
+        for state in named.into_iter().chain(every) {
+            match section.filter(|section| !section.overflown) {
+                Some(section) => {
+                    for clocks in section.reads.iter().filter_map(|byte| state.wrote.get(byte)) {
+                        threads.acquire(thread, Some(clocks));
+                    }
+                    if condition.0 != 0 {
+                        threads.acquire(thread, Some(&state.unrelated));
+                    }
+                }
+                // More was read than is remembered: any of them may be meant.
+                None if condition.0 != 0 => threads.acquire(thread, Some(&state.all)),
+                None => {}
+            }
+        }
+    }
+
+    /// The bytes that `thread` has read in its critical section, for the write/read rule.
+    pub(super) fn reads(&self, thread: ThreadId) -> Vec<u64> {
+        let section = self.sections.get(&thread).filter(|s| s.open && !s.overflown);
+        section.map_or_else(Vec::new, |section| section.reads.iter().copied().collect())
+    }
+
     /// Decides an undecided wake-up, if `event` shows that the thread has left the loop.
     pub(super) fn before(&mut self, threads: &mut Threads, event: &Event) {
         let Some(&woken_from) = self.undecided.get(&event.thread) else { return };
@@ -186,7 +244,9 @@ impl Conditions {
                 self.waiting.remove(&event.thread);
             }
             // A wait in the midst of a section does not end it.
-            EventKind::ConditionWaitBegin { .. } | EventKind::ConditionWaitEnd { .. } => {}
+            EventKind::ConditionWaitBegin { .. }
+            | EventKind::ConditionWaitEnd { .. }
+            | EventKind::ConditionLoopLeft { .. } => {}
             _ => match change {
                 Some(LockChange::Acquired { first: true, .. }) => {
                     self.sections

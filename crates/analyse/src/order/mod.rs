@@ -14,7 +14,8 @@
 //! clock of the thread acting now cover the stamp remembered from then?
 //!
 //! Futexes and hooked functions as such order nothing: their meaning, where they have one, arrives
-//! as other events.
+//! as other events. What orders threads in ways of its own (descriptors, signals, annotations)
+//! arrives as `Release` and `Acquire` of an object, and is in both orders.
 
 mod atomic;
 mod barrier;
@@ -31,8 +32,8 @@ use barrier::Barriers;
 use condition::Conditions;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::LockSet;
-use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, ThreadId};
-use std::collections::BTreeMap;
+use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, SyncObject, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use task::Tasks;
 use thread::Threads;
@@ -66,6 +67,12 @@ impl Clocks {
         self.weak.raise(stamp);
     }
 
+    /// Of this chain no more than this tick.
+    fn limit(&mut self, stamp: Stamp) {
+        self.full.limit(stamp);
+        self.weak.limit(stamp);
+    }
+
     fn of(&self, order: Order) -> &VectorClock {
         match order {
             Order::Full => &self.full,
@@ -88,12 +95,21 @@ struct LockClocks {
 pub struct Orders {
     threads: Threads,
     locks: BTreeMap<Address, LockClocks>,
+    /// Locks that hand over: their edges are in both orders.
+    handing: BTreeSet<Address>,
+    /// What was released to queues and not yet taken.
+    queues: BTreeMap<Address, VecDeque<Clocks>>,
+    /// What was released to objects that are nothing else.
+    released: BTreeMap<SyncObject, Clocks>,
     semaphores: BTreeMap<Address, Clocks>,
     onces: BTreeMap<Address, Clocks>,
     barriers: Barriers,
     conditions: Conditions,
     tasks: Tasks,
     atomics: Atomics,
+    /// Bytes that some thread has spun on: who writes one begins a new tick, so that what it does
+    /// next is not taken for what the write announced.
+    spun_on: BTreeSet<u64>,
 }
 
 impl Orders {
@@ -109,12 +125,16 @@ impl Orders {
         Orders {
             threads: Threads::new(limit),
             locks: BTreeMap::new(),
+            handing: BTreeSet::new(),
+            queues: BTreeMap::new(),
+            released: BTreeMap::new(),
             semaphores: BTreeMap::new(),
             onces: BTreeMap::new(),
             barriers: Barriers::default(),
             conditions: Conditions::new(conditions),
             tasks: Tasks::default(),
             atomics: Atomics::new(lock_touched),
+            spun_on: BTreeSet::new(),
         }
     }
 
@@ -158,6 +178,24 @@ impl Orders {
         self.atomics.parts(bytes)
     }
 
+    /// `thread` has read what others wrote, in a loop that waited for it: it comes after those
+    /// writes, and after whatever their threads had come after. (Also after what these came after
+    /// since; what they did themselves since is left out.)
+    pub fn spun(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
+        for (writer, stamp) in writes.iter().filter(|(writer, _)| *writer != thread) {
+            let mut clocks = self.threads.clocks(*writer).cloned().unwrap_or_default();
+            clocks.limit(*stamp);
+            clocks.raise(*stamp);
+            self.threads.acquire(thread, Some(&clocks));
+        }
+    }
+
+    /// What `thread`, leaving a loop around a wait, has read in its critical section: it comes after
+    /// those who wrote it under the same lock. Empty with the plain rule for conditions.
+    pub fn condition_reads(&self, thread: ThreadId) -> Vec<u64> {
+        self.conditions.reads(thread)
+    }
+
     /// How many components the clocks have: grows with the threads alive at once.
     pub fn width(&self) -> usize {
         self.threads.width()
@@ -174,6 +212,18 @@ impl Orders {
         forget_in(&mut self.locks, &bytes);
         forget_in(&mut self.semaphores, &bytes);
         forget_in(&mut self.onces, &bytes);
+        forget_in(&mut self.queues, &bytes);
+        let objects = SyncObject::Address(Address(bytes.start))
+            ..SyncObject::Address(Address(bytes.end.max(bytes.start)));
+        let gone: Vec<SyncObject> = self.released.range(objects).map(|(at, _)| *at).collect();
+        for at in gone {
+            self.released.remove(&at);
+        }
+        let spun: Vec<u64> = self.spun_on.range(bytes.clone()).copied().collect();
+        for at in spun {
+            self.spun_on.remove(&at);
+        }
+        self.handing.retain(|lock| !bytes.contains(&lock.0));
         self.barriers.forget(&bytes);
         self.conditions.forget(&bytes);
         self.atomics.forget(&bytes);
@@ -233,6 +283,25 @@ impl Orders {
                 self.threads.acquire(thread, self.semaphores.get(semaphore));
             }
 
+            Release { object: SyncObject::Queue(queue) } => {
+                let now = self.threads.publish(thread);
+                self.queues.entry(*queue).or_default().push_back(now);
+            }
+            Acquire { object: SyncObject::Queue(queue) } => {
+                let taken = self.queues.get_mut(queue).and_then(VecDeque::pop_front);
+                self.threads.acquire(thread, taken.as_ref());
+            }
+            Release { object } => {
+                self.threads.release(thread, self.released.entry(*object).or_default());
+            }
+            Acquire { object } => self.threads.acquire(thread, self.released.get(object)),
+            LockHandsOver { lock } => {
+                self.handing.insert(*lock);
+            }
+            ConditionLoopLeft { condition } => {
+                self.conditions.loop_left(&mut self.threads, thread, *condition);
+            }
+
             OnceEnd { once, .. } => {
                 self.threads.release(thread, self.onces.entry(*once).or_default());
             }
@@ -259,7 +328,12 @@ impl Orders {
             TaskWaited => self.tasks.waited(&mut self.threads, thread),
 
             // Where memory lies is the caller's to know: it calls `forget`.
-            Allocate { .. } | Free { .. } => {}
+            Allocate { .. } | Free { .. } | MemoryRenewed { .. } => {}
+            // What is not to be judged does not concern the order.
+            BenignRace { .. }
+            | IgnoreBegin { .. }
+            | IgnoreEnd { .. }
+            | DetectionSwitched { .. } => {}
             // The lock changes come as `change`.
             LockRequested { .. }
             | LockAcquired { .. }
@@ -293,17 +367,30 @@ impl Orders {
 
     fn access(&mut self, thread: ThreadId, kind: AccessKind, bytes: Range<u64>) {
         match kind {
+            AccessKind::SpinRead => self.spun_on.extend(bytes.clone()),
+            AccessKind::Write if self.spun_on.range(bytes.clone()).next().is_some() => {
+                self.threads.publish(thread);
+            }
+            _ => {}
+        }
+        match kind {
             AccessKind::Read => self.atomics.plain_read(&mut self.threads, thread, bytes),
             AccessKind::Write => self.atomics.plain_write(&mut self.threads, thread, bytes),
             AccessKind::AtomicUpdate => self.atomics.update(&mut self.threads, thread, bytes),
             AccessKind::AtomicRead => self.atomics.read(&mut self.threads, thread, bytes),
             AccessKind::AtomicWrite => self.atomics.write(&mut self.threads, thread, bytes),
+            // Whom it comes after is known to who remembers the writes: they call `spun`. The
+            // variable may be an atomic one as well.
+            AccessKind::SpinRead => self.atomics.read(&mut self.threads, thread, bytes),
         }
     }
 
     /// Who takes a lock comes after all who held it exclusively; who takes it exclusively comes also
     /// after all who shared it.
     fn acquire_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
+        if self.handing.contains(&lock) {
+            self.threads.acquire(thread, self.released.get(&SyncObject::Address(lock)));
+        }
         let Some(clocks) = self.locks.get(&lock) else { return };
         self.threads.acquire_full(thread, &clocks.exclusive);
         if mode == LockMode::Exclusive {
@@ -315,6 +402,10 @@ impl Orders {
         if lock == LockSet::TRANSACTION {
             // Transactions overlap, and take effect in the order of their commits.
             self.acquire_lock(thread, lock, mode);
+        }
+        if self.handing.contains(&lock) {
+            let released = self.released.entry(SyncObject::Address(lock)).or_default();
+            self.threads.release(thread, released);
         }
         let clocks = self.locks.entry(lock).or_default();
         self.threads.release_full(

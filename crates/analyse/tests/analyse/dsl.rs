@@ -7,7 +7,7 @@
 use raddle_analyse::{Analyser, DetectorKind, MsmLength, Options};
 use raddle_model::finding::{Certainty, Finding};
 use raddle_model::{
-    AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId,
+    AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, SyncObject, ThreadId,
 };
 
 pub const X: u64 = 0x1000;
@@ -165,6 +165,23 @@ impl T {
     pub fn times_out(self, condition: u64, lock: u64) -> Step {
         let (condition, lock) = (Address(condition), Address(lock));
         self.does(EventKind::ConditionWaitEnd { condition, lock, woken: false })
+    }
+
+    /// Leaves a loop around a wait for the condition, or is spared it; zero for one unknown.
+    pub fn passes(self, condition: u64) -> Step {
+        self.does(EventKind::ConditionLoopLeft { condition: Address(condition) })
+    }
+
+    pub fn spins_on(self, at: u64) -> Step {
+        self.accesses(AccessKind::SpinRead, at)
+    }
+
+    pub fn releases(self, object: SyncObject) -> Step {
+        self.does(EventKind::Release { object })
+    }
+
+    pub fn acquires(self, object: SyncObject) -> Step {
+        self.does(EventKind::Acquire { object })
     }
 
     pub fn enters(self, barrier: u64) -> Step {

@@ -20,6 +20,35 @@ fn a_write_under_the_shared_side_is_unprotected_against_readers_and_writers_ther
     assert_eq!(findings[0].rules, [Rule::SharedSidesOnly]);
 }
 
+/// Whoever holds the exclusive side keeps it out, so it never happened in this execution; but the
+/// writer with the shared side has met no other of its kind only by luck.
+#[test]
+fn a_write_under_the_shared_side_is_predicted_to_race_with_one_under_the_exclusive_side() {
+    let script = [
+        t(1).forks(2),
+        t(1).shares(RW),
+        t(1).writes(X).at(1),
+        t(1).unlocks(RW),
+        t(2).locks(RW),
+        t(2).writes(X).at(2),
+        t(2).unlocks(RW),
+    ];
+    assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
+    let findings = run_with(HYBRID, Options::default(), &script);
+    assert_eq!(findings[0].rules, [Rule::SharedSidesOnly, Rule::LockOrderIgnored]);
+    // A read there is what the shared side is for.
+    let reads = [
+        t(1).forks(2),
+        t(1).shares(RW),
+        t(1).reads(X),
+        t(1).unlocks(RW),
+        t(2).locks(RW),
+        t(2).writes(X),
+        t(2).unlocks(RW),
+    ];
+    assert_eq!(run(HYBRID, &reads), []);
+}
+
 #[test]
 fn the_exclusive_side_excludes_the_shared_one_both_ways() {
     let script = [

@@ -1,5 +1,6 @@
 //! The analysers, driven by events typed or made up: no target, no engine.
 
+mod annotations;
 mod atomics;
 mod conditions;
 mod dsl;
@@ -12,3 +13,4 @@ mod oracle;
 mod orders;
 mod properties;
 mod scripts;
+mod spin;

@@ -78,7 +78,8 @@ impl<'a> Oracle<'a> {
         };
         let common_lock = self.held[earlier].iter().any(|(lock, mine)| {
             self.held[later].get(lock).is_some_and(|theirs| {
-                *mine == LockMode::Exclusive || *theirs == LockMode::Exclusive
+                (*mine == LockMode::Exclusive || !writes(a))
+                    && (*theirs == LockMode::Exclusive || !writes(b))
             })
         });
         let reset = |byte: u64| {
@@ -110,6 +111,11 @@ fn touch(event: &Event) -> Option<(Option<AccessKind>, Range<u64>)> {
         EventKind::Free { address, size } => Some((None, address.0..address.0 + size)),
         _ => None,
     }
+}
+
+/// Giving memory back is a write.
+fn writes(kind: Option<AccessKind>) -> bool {
+    kind.is_none_or(AccessKind::writes)
 }
 
 /// Pairs of kinds that do not conflict; all others do.
@@ -188,7 +194,7 @@ fn edges(events: &[Event], held: &[Held]) -> (Vec<Vec<Edge>>, Vec<BTreeSet<u64>>
                 let (acquires, releases, update) = match kind {
                     AccessKind::Read => (sync, false, false),
                     AccessKind::Write => (false, sync, false),
-                    AccessKind::AtomicRead => (true, false, false),
+                    AccessKind::AtomicRead | AccessKind::SpinRead => (true, false, false),
                     AccessKind::AtomicWrite => (false, true, false),
                     AccessKind::AtomicUpdate => (true, true, true),
                 };

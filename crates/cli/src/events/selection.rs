@@ -111,7 +111,9 @@ impl Selection {
 pub fn family_of(name: &str) -> Family {
     let first = name.split('-').next().unwrap_or(name);
     match first {
-        "read" | "write" | "atomic" | "allocate" | "free" => Family::Memory,
+        "read" | "write" | "atomic" | "spin" | "allocate" | "free" | "memory" | "benign" => {
+            Family::Memory
+        }
         "thread" => Family::Thread,
         "function" => Family::Function,
         "output" => Family::Output,
@@ -167,6 +169,11 @@ mod tests {
             EventKind::Access { kind: AccessKind::AtomicUpdate, address, size: 4 },
             EventKind::Range { kind: AccessKind::Write, address, length: 4 },
             EventKind::Free { address, size: 0 },
+            EventKind::Access { kind: AccessKind::SpinRead, address, size: 4 },
+            EventKind::MemoryRenewed { address, size: 4 },
+            EventKind::BenignRace { address, size: 4 },
+            EventKind::ConditionLoopLeft { condition: address },
+            EventKind::DetectionSwitched { on: true },
             EventKind::LockAcquired { lock: address, mode: LockMode::Shared },
             EventKind::ConditionSignal { condition: address, all: true },
             EventKind::TaskWaited,

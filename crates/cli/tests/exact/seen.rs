@@ -14,9 +14,19 @@ pub struct Seen {
     pub text: String,
 }
 
-/// How libraries block, and what loading brings: not the program's doing.
-const LEFT_OUT: [&str; 6] =
-    ["futex-wait", "futex-wait-end", "futex-wake", "module-load", "module-unload", "process-end"];
+/// How libraries block, and what loading brings: not the program's doing. What is known of loops, and
+/// what compilers register for the end, depends on them.
+const LEFT_OUT: [&str; 9] = [
+    "futex-wait",
+    "futex-wait-end",
+    "futex-wake",
+    "module-load",
+    "module-unload",
+    "process-end",
+    "release",
+    "acquire",
+    "condition-loop-left",
+];
 
 /// The events that count, as text.
 pub fn select(program: &Program, binary: &Path, build: &str, events: &[Value]) -> Vec<Seen> {
@@ -199,7 +209,9 @@ impl Names {
         let flag = |key: &str, yes, no| if event[key] == true { yes } else { no };
         let rest = match name {
             "read" | "write" | "atomic-update" | "atomic-read" | "atomic-write" | "read-range"
-            | "write-range" => format!("{} {object}", number("size")),
+            | "write-range" | "spin-read" | "memory-renewed" | "benign-race" => {
+                format!("{} {object}", number("size"))
+            }
             "allocate" => number("size"),
             "free" if event["size"].is_null() => object.to_owned(),
             "free" => format!("{} {object}", number("size")),
@@ -222,10 +234,34 @@ impl Names {
             "barrier-created" => format!("{object} {}", number("count")),
             "semaphore-created" => format!("{object} {}", number("value")),
             "once-end" => format!("{object} {}", flag("done", "done", "undone")),
-            "lock-created" | "lock-destroyed" | "barrier-enter" | "barrier-leave"
-            | "semaphore-post" | "semaphore-acquired" | "once-begin" | "once-passed"
-            | "team-fork" | "team-body-begin" | "team-body-end" | "team-join" | "task-create"
-            | "task-begin" | "task-end" => object.to_owned(),
+            "lock-created"
+            | "lock-destroyed"
+            | "barrier-enter"
+            | "barrier-leave"
+            | "semaphore-post"
+            | "semaphore-acquired"
+            | "once-begin"
+            | "once-passed"
+            | "lock-hands-over"
+            | "condition-loop-left"
+            | "team-fork"
+            | "team-body-begin"
+            | "team-body-end"
+            | "team-join"
+            | "task-create"
+            | "task-begin"
+            | "task-end" => object.to_owned(),
+            "release" | "acquire" if event["queue"] == true => format!("queue {object}"),
+            "release" | "acquire" if event["signal"].is_u64() => {
+                format!("signal {}", number("signal"))
+            }
+            "release" | "acquire" if event["process_end"] == true => "process end".into(),
+            "release" | "acquire" if event["channel"].is_u64() => {
+                format!("channel {}", number("channel"))
+            }
+            "release" | "acquire" => object.to_owned(),
+            "ignore-begin" | "ignore-end" => string(event, "what").to_owned(),
+            "detection-switched" => flag("on", "on", "off").to_owned(),
             "futex-wait" | "futex-wait-end" | "futex-wake" => object.to_owned(),
             "thread-create" => thread("child"),
             "thread-start" if event["creator"].is_null() => String::new(),

@@ -22,12 +22,12 @@ use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::{FastHybrid, Side};
 use raddle_analyse::order::Orders;
-use raddle_analyse::{Analyser, Detector, DetectorKind, MsmLength, Options};
+use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, EventKind, Family};
 use raddle_wire::log::{HeapBlock, Record};
-use raddle_wire::options::DetectorChoice;
+use raddle_wire::options::{DetectorChoice, Rules};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +37,7 @@ use std::sync::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub struct Analysis {
     choice: DetectorChoice,
+    rules: Rules,
     /// One for this process; a forked child adds its own and leaves its parent's alone, whose locks
     /// some thread may have held that does not exist in the child.
     works: boxcar::Vec<Work>,
@@ -107,21 +108,33 @@ impl Tally {
 }
 
 impl Engine {
-    fn new(choice: DetectorChoice, shadow: Option<Shadow>) -> Engine {
+    fn new(choice: DetectorChoice, rules: Rules, shadow: Option<Shadow>) -> Engine {
         let kind = match choice {
             DetectorChoice::Hybrid => DetectorKind::Hybrid,
             DetectorChoice::HappensBefore => DetectorKind::HappensBefore,
             DetectorChoice::HelgrindShort => DetectorKind::HelgrindPlus(MsmLength::Short),
             DetectorChoice::HelgrindLong => DetectorKind::HelgrindPlus(MsmLength::Long),
         };
-        let options = Options::default();
+        let options = Options {
+            conditions: match rules.precise_conditions {
+                true => ConditionRule::WriteRead,
+                false => ConditionRule::AllSignallers,
+            },
+            lock_touched: rules.lock_touched,
+            ..Options::default()
+        };
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
         else {
             let detector = kind.detector(options);
             return Engine::Plain(Mutex::new(Plain { detector, next_order: 0 }));
         };
         let chains = shadow.slots() as u32;
-        let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
+        // What critical sections read and wrote is not recorded here.
+        let conditions = match rules.precise_conditions {
+            true => ConditionRule::LostSignals,
+            false => ConditionRule::AllSignallers,
+        };
+        let orders = Orders::with_chains(chains, conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         Engine::Fast(FastHybrid::new(shadow, execution, kind == DetectorKind::HappensBefore))
     }
@@ -144,9 +157,9 @@ impl Engine {
 }
 
 impl Work {
-    fn new(choice: DetectorChoice, shadow: Option<Shadow>) -> Work {
+    fn new(choice: DetectorChoice, rules: Rules, shadow: Option<Shadow>) -> Work {
         Work {
-            engine: Engine::new(choice, shadow),
+            engine: Engine::new(choice, rules, shadow),
             reported: AtomicUsize::new(0),
             tally: Mutex::default(),
         }
@@ -173,10 +186,10 @@ fn write_finding(thread: &mut ThreadState, record: &Record) {
 
 impl Analysis {
     /// A detector of this kind.
-    pub fn new(choice: DetectorChoice) -> Analysis {
+    pub fn new(choice: DetectorChoice, rules: Rules) -> Analysis {
         let works = boxcar::Vec::new();
-        works.push(Work::new(choice, Shadow::new()));
-        Analysis { choice, works, current: AtomicUsize::new(0) }
+        works.push(Work::new(choice, rules, Shadow::new()));
+        Analysis { choice, rules, works, current: AtomicUsize::new(0) }
     }
 
     /// Begins anew, in a forked child.
@@ -185,7 +198,7 @@ impl Analysis {
             Engine::Fast(fast) => Some(fast.planes().inherit()),
             Engine::Plain(_) => None,
         };
-        let new = self.works.push(Work::new(self.choice, shadow));
+        let new = self.works.push(Work::new(self.choice, self.rules, shadow));
         self.current.store(new, Ordering::Release);
     }
 

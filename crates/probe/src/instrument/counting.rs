@@ -65,7 +65,9 @@ impl Instrumentation {
                     atomics: 0,
                 });
                 match kind {
-                    AccessKind::Read | AccessKind::AtomicRead => row.reads += executed,
+                    AccessKind::Read | AccessKind::AtomicRead | AccessKind::SpinRead => {
+                        row.reads += executed;
+                    }
                     AccessKind::Write | AccessKind::AtomicWrite => row.writes += executed,
                     AccessKind::AtomicUpdate => row.atomics += executed,
                 }

@@ -2,6 +2,7 @@
 
 use super::{Site, StringOperand};
 use crate::monitor::hooks::{self, Registers};
+use crate::monitor::requests;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::{self, Scan, ThreadState};
@@ -10,6 +11,7 @@ use raddle_decode::Gpr;
 use raddle_dynamorio::client::Client;
 use raddle_dynamorio::process::{self, MachineState};
 use raddle_model::{Address, EventKind, LockMode, Place, Role};
+use raddle_wire::facts::LoopCondition;
 
 /// Handlers by their number in the trampoline.
 #[derive(Debug, Clone, Copy)]
@@ -66,9 +68,18 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
         return;
     }
     let address = Address(thread.slots.get(slot::ADDRESS));
+    if guarded
+        && probe.analysis.is_some()
+        && !kind.is_atomic()
+        && probe.modules.is_own_data(place.module, address)
+    {
+        return;
+    }
     let number = thread.slots.get(slot::NUMBER) as u32;
+    // An atomic or a spinning read may find, the second time, what another thread has released.
     if let Some(analysis) = &probe.analysis
         && !analysis.is_fast()
+        && !kind.is_atomic()
         && thread.recent.is_repeated(number, address)
     {
         return;
@@ -200,6 +211,31 @@ pub extern "C" fn clean_lanes(number: u64) {
     };
     for (kind, address, size) in raddle_decode::lanes(bytes, *pc, &state) {
         thread.emit(probe, spot, EventKind::Access { kind, address, size });
+    }
+}
+
+/// A clean call: the end of a loop around a condition wait, or a request to Valgrind's tools.
+pub extern "C" fn clean_rare(number: u64) {
+    let probe = Probe::instance();
+    let Some(thread) = thread::current(probe) else { return };
+    let state = MachineState::current(false);
+    let general = &state.general;
+    let at = |place, pc| Spot { place, pc, returns: false, sp: general[4], bp: general[5] };
+    match probe.instrumentation.site(number as u32) {
+        Some(&Site::LoopLeft { pc, place, condition }) if !thread.is_opaque() => {
+            let condition = Address(match condition {
+                LoopCondition::Unknown => 0,
+                LoopCondition::Offset(address) => address,
+                LoopCondition::Register(register, displacement) => general
+                    [usize::from(register) % general.len()]
+                .wrapping_add_signed(i64::from(displacement)),
+            });
+            thread.emit(probe, at(place, pc), EventKind::ConditionLoopLeft { condition });
+        }
+        Some(&Site::ClientRequest { pc, place }) => {
+            requests::asked(probe, thread, general[0], at(place, pc));
+        }
+        _ => {}
     }
 }
 

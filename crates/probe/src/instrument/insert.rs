@@ -1,8 +1,9 @@
 //! Carrying a plan out, instruction by instruction.
 
+use super::Instrumentation;
 use super::handlers::{self, Number};
+use super::handlers::{clean_lanes, clean_rare, clean_rebuild};
 use super::plan::{Plan, PlannedAccess, Step};
-use super::{Instrumentation, handlers::clean_lanes, handlers::clean_rebuild};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
@@ -97,6 +98,10 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
 }
 
 fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
+    if let Some(site) = step.rare {
+        point.restore_all();
+        point.clean_call(clean_rare, u64::from(site));
+    }
     for access in &step.accesses {
         match access.check {
             Some(side) => insert_check(probe, point, access, side),
@@ -105,6 +110,11 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
                 call(probe, point, access.site, Number::Access);
             }
         }
+    }
+    if let Some((site, form)) = &step.late {
+        load_address(point, form);
+        let code = probe.trampoline.entry(Number::Access as usize);
+        point.call_after(slot::NUMBER, *site, code);
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);

@@ -18,6 +18,7 @@ pub use plan::Plan;
 
 use raddle_decode::Gpr;
 use raddle_model::{AccessKind, Place};
+use raddle_wire::facts::LoopCondition;
 use raddle_wire::options::{MemoryMode, PlaceFilter, ProbeOptions};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -38,6 +39,10 @@ pub enum Site {
     Entry { hook: u32 },
     /// The entry of a function that hooked ones call back.
     Callback { pc: u64 },
+    /// Where a loop around a condition wait is left.
+    LoopLeft { pc: u64, place: Place, condition: LoopCondition },
+    /// A request to Valgrind's tools.
+    ClientRequest { pc: u64, place: Place },
     /// An atomic instruction that is a lock operation inlined by the compiler.
     Inlined { pc: u64, place: Place, hook: u32, compares: bool },
 }

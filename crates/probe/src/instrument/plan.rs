@@ -5,11 +5,11 @@ use super::{Instrumentation, Site, StringOperand};
 use crate::monitor::modules::LoadedModule;
 use crate::probe::Probe;
 use raddle_analyse::fast::Side;
-use raddle_decode::{AddressExpr, Decoded, Extent, Operand, Segment, decode};
+use raddle_decode::{AddressExpr, Decoded, Extent, Flow, Operand, Segment, decode};
 use raddle_dynamorio::block::{AddressForm, AppInstruction, Block, Register, SegmentRegister};
 use raddle_dynamorio::process;
-use raddle_model::{AccessKind, ModuleId, Place};
-use raddle_wire::facts::FactsView;
+use raddle_model::{AccessKind, Family, ModuleId, Place};
+use raddle_wire::facts::{FactsView, LoopCondition};
 
 /// What is inserted into one block.
 #[derive(Debug, Default)]
@@ -36,10 +36,15 @@ pub struct Step {
     pub entries: Vec<Entry>,
     /// Accesses with computable addresses.
     pub accesses: Vec<PlannedAccess>,
+    /// Reads that acquire: they are reported when the instruction has run, because what they have
+    /// read may have been written just before it did.
+    pub late: Option<(u32, AddressForm)>,
     /// A string instruction.
     pub strings: Option<Strings>,
     /// The site of an instruction that touches lanes.
     pub lanes: Option<u32>,
+    /// The site of something rare, for which the engine's own call is quick enough.
+    pub rare: Option<u32>,
     /// The site and memory operand of an inlined lock operation.
     pub inlined: Option<(u32, AddressForm)>,
 }
@@ -93,9 +98,11 @@ impl Instrumentation {
         plan.guarded = facts.is_some_and(|f| f.guarded());
         let around = Surroundings { probe, module: module.as_deref(), facts };
         let mut counted = CountedBlock::default();
+        let mut next = 0;
         for instruction in block.instructions() {
-            let step = self.plan_instruction(&around, &instruction, &mut counted);
+            let step = self.plan_instruction(&around, &instruction, next, &mut counted);
             plan.steps.extend(step);
+            next = instruction.pc + instruction.bytes.len() as u64;
         }
         if !counted.is_empty() {
             plan.counter = Some(self.add_block(counted));
@@ -107,6 +114,7 @@ impl Instrumentation {
         &self,
         around: &Surroundings<'_>,
         instruction: &AppInstruction<'_>,
+        expected: u64,
         counted: &mut CountedBlock,
     ) -> Option<Step> {
         let pc = instruction.pc;
@@ -125,7 +133,10 @@ impl Instrumentation {
                 }
             }
         }
-        let decoded = decode(instruction.bytes, pc)?;
+        step.rare = self.plan_rare(around, pc, place, pc != expected);
+        let Some(decoded) = decode(instruction.bytes, pc) else {
+            return step.is_needed().then_some(step);
+        };
         if decoded.atomic && self.plan_inlined(around, &decoded, place, &mut step) {
             return Some(step);
         }
@@ -133,6 +144,31 @@ impl Instrumentation {
             self.plan_accesses(around, instruction, &decoded, place, &mut step, counted);
         }
         step.is_needed().then_some(step)
+    }
+
+    /// The end of a loop around a condition wait, or a request to Valgrind's tools.
+    fn plan_rare(
+        &self,
+        around: &Surroundings<'_>,
+        pc: u64,
+        place: Place,
+        after_gap: bool,
+    ) -> Option<u32> {
+        if !around.probe.wants(Family::Sync) {
+            return None;
+        }
+        let exit = around.facts.and_then(|facts| facts.wait_exit(place.offset));
+        let precise = around.probe.options.rules.precise_conditions;
+        let site = match exit.filter(|_| precise) {
+            Some(LoopCondition::Offset(offset)) => {
+                let condition = LoopCondition::Offset(offset.wrapping_add(pc - place.offset));
+                Site::LoopLeft { pc, place, condition }
+            }
+            Some(condition) => Site::LoopLeft { pc, place, condition },
+            None if after_gap && follows_client_request(pc) => Site::ClientRequest { pc, place },
+            None => return None,
+        };
+        Some(self.add_site(site))
     }
 
     /// An atomic instruction that stands for an inlined lock operation is that and nothing else.
@@ -170,7 +206,7 @@ impl Instrumentation {
         let mut strings = Vec::new();
         let mut scans = false;
         for operand in &decoded.operands {
-            if operand.implicit && !self.implicit_accesses {
+            if operand.implicit && !self.implicit_accesses || around.is_own_data(operand) {
                 continue;
             }
             match operand.extent {
@@ -182,13 +218,17 @@ impl Instrumentation {
                         let guarded = around.facts.is_some_and(|f| f.guarded());
                         let size = operand.size;
                         let site = Site::Access { pc, place, kind, size, guarded };
-                        step.accesses.push(PlannedAccess {
-                            site: self.add_site(site),
-                            form: address_form(&operand.address),
-                            size,
-                            guarded,
-                            check: self.check(kind, size),
-                        });
+                        let form = address_form(&operand.address);
+                        let site = self.add_site(site);
+                        let acquires =
+                            matches!(kind, AccessKind::AtomicRead | AccessKind::SpinRead);
+                        if acquires && decoded.flow == Flow::Next && step.late.is_none() {
+                            step.late = Some((site, form));
+                        } else {
+                            let check = self.check(kind, size);
+                            let access = PlannedAccess { site, form, size, guarded, check };
+                            step.accesses.push(access);
+                        }
                     }
                 }
                 Extent::Repeat | Extent::Scan => {
@@ -229,9 +269,11 @@ impl Step {
     fn is_needed(&self) -> bool {
         !self.entries.is_empty()
             || !self.accesses.is_empty()
+            || self.late.is_some()
             || self.strings.is_some()
             || self.lanes.is_some()
             || self.inlined.is_some()
+            || self.rare.is_some()
     }
 }
 
@@ -261,11 +303,30 @@ impl Surroundings<'_> {
             })
     }
 
+    /// Does a runtime library touch its own static data, by an address in the code? It guards that
+    /// with locks and atomics of its own, or knows why it need not. Its atomics still count: they
+    /// may guard memory that is not static.
+    fn is_own_data(&self, operand: &Operand) -> bool {
+        let fixed = operand.address.base.is_none()
+            && operand.address.index.is_none()
+            && operand.address.segment.is_none();
+        let address = operand.address.displacement as u64;
+        fixed
+            && !operand.kind.is_atomic()
+            && self.probe.options.detector.is_some()
+            && self.facts.is_some_and(|f| f.runtime())
+            && self.module.is_some_and(|m| (m.start..m.end).contains(&address))
+    }
+
     /// The kind of an access, with what the facts know of it.
     fn atomicity(&self, place: Place, operand: &Operand) -> AccessKind {
-        let atomic = self.facts.is_some_and(|f| f.is_atomic(place.offset)) && !operand.stack;
+        let rules = &self.probe.options.rules;
+        let facts = self.facts.filter(|_| !operand.stack);
+        let atomic = rules.debug_information && facts.is_some_and(|f| f.is_atomic(place.offset));
+        let spins = rules.spin_reads && facts.is_some_and(|f| f.is_spin_read(place.offset));
         match operand.kind {
             AccessKind::Read if atomic => AccessKind::AtomicRead,
+            AccessKind::Read if spins => AccessKind::SpinRead,
             AccessKind::Write if atomic => AccessKind::AtomicWrite,
             kind => kind,
         }
@@ -287,6 +348,19 @@ fn follows_call(pc: u64) -> bool {
     }
     let is_indirect = |pair: &[u8]| pair[0] == GROUP_5 && matches!(pair[1] >> 3 & 7, 2 | 3);
     before[LONGEST - 5] == CALL_RELATIVE || before.windows(2).any(is_indirect)
+}
+
+/// Valgrind's tools are asked by four rotations of rdi that cancel out and `xchg rbx, rbx`. The
+/// engine takes the sequence out of the block and answers it as if nobody were there; what is left
+/// is a gap, or a block that begins behind it.
+fn follows_client_request(pc: u64) -> bool {
+    const REQUEST: [u8; 19] = [
+        0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d, 0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7,
+        0x33, 0x48, 0x87, 0xdb,
+    ];
+    let mut before = [0; REQUEST.len()];
+    process::read(pc.wrapping_sub(REQUEST.len() as u64), &mut before) == REQUEST.len()
+        && before == REQUEST
 }
 
 fn address_form(expression: &AddressExpr) -> AddressForm {

@@ -5,6 +5,7 @@ pub mod environment;
 pub mod log;
 pub mod quick;
 pub mod shadow;
+pub mod sockets;
 pub mod target;
 
 /// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.

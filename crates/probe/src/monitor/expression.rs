@@ -27,6 +27,7 @@ pub fn evaluate(expression: &Expr, call: &Call) -> u64 {
         Expr::Sub(a, b) => value(a).wrapping_sub(value(b)),
         Expr::Mul(a, b) => value(a).wrapping_mul(value(b)),
         Expr::Min(a, b) => value(a).min(value(b)),
+        Expr::Bits(a, b) => value(a) & value(b),
         Expr::If(condition, yes, no) => value(if value(condition) != 0 { yes } else { no }),
         Expr::Strlen(at) => target::string_length(value(at), u64::MAX),
         Expr::Strnlen(at, limit) => target::string_length(value(at), value(limit)),

@@ -2,12 +2,15 @@
 //! Nothing here knows how the code was instrumented.
 
 pub mod bodies;
+pub mod channels;
 pub mod hooks;
 pub mod modules;
+pub mod requests;
 pub mod roles;
 pub mod signals;
 pub mod system_calls;
 pub mod threads;
+pub mod transfers;
 
 mod expression;
 
@@ -33,6 +36,8 @@ pub struct Monitor {
     pub created: Mutex<FxHashMap<Address, Created>>,
     /// OpenMP teams at work.
     pub teams: bodies::Teams,
+    /// What descriptors stand for.
+    pub channels: channels::Channels,
     /// What the program does with signals.
     pub dispositions: signals::Dispositions,
     /// System calls under way that make a thread.
@@ -67,7 +72,9 @@ impl Monitor {
         let hooks = options.hooks.iter().map(|hook| MonitoredHook {
             active: options.functions
                 || match hook.role {
-                    Role::Function => false,
+                    // What code does is known from its calls of these.
+                    Role::ConditionWrapper | Role::ThreadPause => false,
+                    Role::Function => hook.opaque && memory,
                     Role::Allocate { .. }
                     | Role::Reallocate { .. }
                     | Role::Free { .. }
@@ -89,6 +96,7 @@ impl Monitor {
             handles: Mutex::default(),
             created: Mutex::default(),
             teams: bodies::Teams::default(),
+            channels: channels::Channels::default(),
             dispositions: signals::Dispositions::default(),
             births: Mutex::default(),
             next_thread: AtomicU32::new(1),

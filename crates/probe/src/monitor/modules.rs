@@ -58,6 +58,12 @@ impl Modules {
         &self.age
     }
 
+    /// Is this static data of a runtime library, seen from its own code?
+    pub fn is_own_data(&self, module: ModuleId, address: Address) -> bool {
+        self.find(address.0)
+            .is_some_and(|m| m.id == module && m.facts().is_some_and(|f| f.runtime()))
+    }
+
     /// The place of an address.
     pub fn place_of(&self, pc: u64) -> Place {
         match self.find(pc) {

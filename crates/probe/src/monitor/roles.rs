@@ -10,7 +10,7 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_model::hook::{Hook, Role, Span, Success};
-use raddle_model::{AccessKind, Address, EventKind, Expr, Family, LockMode};
+use raddle_model::{AccessKind, Address, EventKind, Expr, Family, LockMode, SyncObject};
 
 /// Longest thread name the kernel keeps, without its terminator.
 const NAME_LENGTH: usize = 15;
@@ -122,6 +122,79 @@ pub fn entered(
             let lock = object(o);
             thread.emit(probe, spot, EventKind::LockReleased { lock, mode: *mode });
             (lock, 0)
+        }
+        Role::LockTaken { object: o, exclusive } => {
+            let (lock, mode) = (object(o), side(at_entry(exclusive)));
+            if lock.0 != 0 {
+                thread.emit(probe, spot, EventKind::LockAcquired { lock, mode });
+            }
+            (lock, 0)
+        }
+        Role::LockGiven { object: o, exclusive } => {
+            let (lock, mode) = (object(o), Some(side(at_entry(exclusive))));
+            thread.emit(probe, spot, EventKind::LockReleased { lock, mode });
+            (lock, 0)
+        }
+        Role::LockHandsOver { object: o } => {
+            let lock = object(o);
+            thread.emit(probe, spot, EventKind::LockHandsOver { lock });
+            (lock, 0)
+        }
+        Role::BarrierEnter { object: o } => {
+            let barrier = object(o);
+            thread.emit(probe, spot, EventKind::BarrierEnter { barrier });
+            (barrier, 0)
+        }
+        Role::BarrierLeave { object: o } => {
+            let barrier = object(o);
+            thread.emit(probe, spot, EventKind::BarrierLeave { barrier });
+            (barrier, 0)
+        }
+        Role::OrderRelease { object: o } => {
+            let object = SyncObject::Address(object(o));
+            thread.emit(probe, spot, EventKind::Release { object });
+            (Address(0), 0)
+        }
+        Role::OrderPut { object: o } => {
+            let object = SyncObject::Queue(object(o));
+            thread.emit(probe, spot, EventKind::Release { object });
+            (Address(0), 0)
+        }
+        Role::Renew { address, size } => {
+            let (address, size) = (object(address), at_entry(size));
+            thread.emit(probe, spot, EventKind::MemoryRenewed { address, size });
+            (address, size)
+        }
+        Role::Benign { address, size } => {
+            let (address, size) = (object(address), at_entry(size));
+            thread.emit(probe, spot, EventKind::BenignRace { address, size });
+            (address, size)
+        }
+        Role::Ignore { what, on } => {
+            let what = *what;
+            thread.emit(
+                probe,
+                spot,
+                match at_entry(on) {
+                    0 => EventKind::IgnoreEnd { what },
+                    _ => EventKind::IgnoreBegin { what },
+                },
+            );
+            (Address(0), 0)
+        }
+        Role::Detection { on } => {
+            // An `int`: the upper half of the register is anything.
+            let on = at_entry(on) as u32 != 0;
+            thread.emit(probe, spot, EventKind::DetectionSwitched { on });
+            (Address(0), 0)
+        }
+        Role::ExitRegister => {
+            thread.emit(probe, spot, EventKind::Release { object: SyncObject::ProcessEnd });
+            (Address(0), 0)
+        }
+        Role::ExitRun => {
+            thread.emit(probe, spot, EventKind::Acquire { object: SyncObject::ProcessEnd });
+            (Address(0), 0)
         }
         Role::LockDestroy { object: o } => {
             let lock = object(o);
@@ -268,10 +341,14 @@ pub fn entered(
         | Role::BarrierCreate { object: o, .. }
         | Role::SemaphoreCreate { object: o, .. }
         | Role::SemaphoreWait { object: o }
+        | Role::OrderAcquire { object: o }
+        | Role::OrderGet { object: o }
         | Role::OnceCall { object: o }
         | Role::OnceBegin { object: o } => (object(o), 0),
         Role::ThreadDetach { handle } => (object(handle), 0),
         Role::Function
+        | Role::ConditionWrapper
+        | Role::ThreadPause
         | Role::ThreadExit
         | Role::Allocate { .. }
         | Role::TeamJoin
@@ -326,6 +403,14 @@ pub fn left(
         }
         Role::SemaphoreWait { .. } if success => {
             emit(EventKind::SemaphoreAcquired { semaphore: object });
+        }
+        Role::OrderAcquire { object: o } if success => {
+            let object = SyncObject::Address(late(o));
+            emit(EventKind::Acquire { object });
+        }
+        Role::OrderGet { object: o } if success => {
+            let object = SyncObject::Queue(late(o));
+            emit(EventKind::Acquire { object });
         }
         Role::OnceCall { .. } if result.is_some() => emit(EventKind::OncePassed { once: object }),
         Role::OnceBegin { .. } if result.is_some() => emit(if success {
@@ -399,6 +484,23 @@ pub fn left(
         Role::TransactionStart if result.is_some() => emit(EventKind::TransactionStart),
         // The rest said all at the entry, or did not succeed.
         Role::Function
+        | Role::ConditionWrapper
+        | Role::ThreadPause
+        | Role::LockTaken { .. }
+        | Role::LockGiven { .. }
+        | Role::LockHandsOver { .. }
+        | Role::BarrierEnter { .. }
+        | Role::BarrierLeave { .. }
+        | Role::OrderRelease { .. }
+        | Role::OrderAcquire { .. }
+        | Role::OrderPut { .. }
+        | Role::OrderGet { .. }
+        | Role::Renew { .. }
+        | Role::Benign { .. }
+        | Role::Ignore { .. }
+        | Role::Detection { .. }
+        | Role::ExitRegister
+        | Role::ExitRun
         | Role::LockCreate { .. }
         | Role::LockDestroy { .. }
         | Role::LockRelease { .. }
@@ -457,6 +559,11 @@ fn ranges(
             }
         }
     }
+}
+
+/// The side of a lock, as annotations tell it: an `int`, so only the lower half counts.
+fn side(exclusive: u64) -> LockMode {
+    if exclusive as u32 != 0 { LockMode::Exclusive } else { LockMode::Shared }
 }
 
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

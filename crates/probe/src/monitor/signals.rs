@@ -5,7 +5,7 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
-use raddle_model::EventKind;
+use raddle_model::{EventKind, SyncObject};
 use raddle_wire::log::State;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,6 +53,8 @@ pub fn delivered(probe: &Probe, thread: &mut ThreadState, number: i32, state: &M
     let sp = state.general[4];
     let spot = modules::spot(probe, thread, state.pc, sp, state.general[5]);
     thread.emit(probe, spot, EventKind::SignalDelivered { signal: number as u32 });
+    let object = SyncObject::Signal(number as u32);
+    thread.emit(probe, spot, EventKind::Acquire { object });
     if handler != libc::SIG_DFL {
         hooks::enter_handler(thread, sp);
     } else if !matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)

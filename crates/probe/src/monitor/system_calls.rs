@@ -2,7 +2,7 @@
 //! memory, writing.
 
 use super::threads::{self, Birth};
-use super::{hooks, modules};
+use super::{hooks, modules, transfers};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -17,6 +17,9 @@ const ARCH_SET_FS: u64 = 0x1002;
 
 /// Is this call shown to us at all? Called for every number the target uses, so it stays cheap.
 pub fn wanted(probe: &Probe, number: i32) -> bool {
+    if probe.wants(Family::Sync) && transfers::is_one(i64::from(number)) {
+        return true;
+    }
     match i64::from(number) {
         libc::SYS_arch_prctl
         | libc::SYS_clone
@@ -51,7 +54,11 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
 pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
     let spot = spot(probe, thread, call);
     let argument = |i| call.argument(i);
-    thread.system_call = [argument(0), argument(1), argument(2)];
+    let arguments = [0, 1, 2, 3, 4, 5].map(argument);
+    thread.system_call = arguments;
+    if thread.log().is_some() {
+        transfers::before(probe, thread, i64::from(call.number), arguments, spot);
+    }
     match i64::from(call.number) {
         libc::SYS_clone | libc::SYS_clone3 => clone(probe, thread, call, spot),
         libc::SYS_execve | libc::SYS_execveat => {
@@ -85,7 +92,16 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
         }
         libc::SYS_munmap => {
             let (address, size) = (Address(argument(0)), argument(1));
-            thread.emit(probe, spot, EventKind::Free { address, size });
+            // What a hooked function unmaps by itself (stacks of threads that are gone, for one) is
+            // its own, and was given back by the program before, or never was the program's.
+            thread.emit(
+                probe,
+                spot,
+                match thread.is_opaque() || thread.is_in_margin() {
+                    true => EventKind::MemoryRenewed { address, size },
+                    false => EventKind::Free { address, size },
+                },
+            );
         }
         libc::SYS_mremap => {
             let (address, size) = (Address(argument(0)), argument(1));
@@ -102,7 +118,12 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
 /// The call has returned.
 pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
     let result = call.result();
-    let [first, second, third] = thread.system_call;
+    let arguments = thread.system_call;
+    let [first, second, third, ..] = arguments;
+    if thread.log().is_some() && transfers::is_one(i64::from(call.number)) {
+        let spot = spot(probe, thread, call);
+        transfers::after(probe, thread, i64::from(call.number), arguments, result, spot);
+    }
     match i64::from(call.number) {
         libc::SYS_clone | libc::SYS_clone3 if makes_thread(first, call.number) => {
             if result < 0
@@ -137,7 +158,8 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
     }
 }
 
-fn is_error(result: i64) -> bool {
+/// Is this how the kernel says no?
+pub fn is_error(result: i64) -> bool {
     (-4095..0).contains(&result)
 }
 
@@ -188,9 +210,23 @@ fn clone(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: S
     }
     thread.emit(probe, spot, EventKind::ThreadCreate { child });
     let id_at = if asks_id { parent_tid } else { 0 };
-    let stack = if is_clone3 { (field(5), field(6)) } else { (0, 0) };
+    let (bottom, size) = if is_clone3 { (field(5), field(6)) } else { (0, 0) };
+    let stack = (bottom, size + thread_locals_above(bottom + size, tls));
     let hooked = hooks::is_making_thread(probe, thread);
     threads::announce_birth(probe, Birth { child, creator: thread.id, id_at, hooked, stack });
+}
+
+/// The C libraries put a thread's local variables and its descriptor at the top of the mapping that
+/// is its stack: how many bytes lie there above the stack proper, if it is so. The thread's block
+/// lies in the last page.
+fn thread_locals_above(stack_end: u64, block: u64) -> u64 {
+    /// More than any program has in variables of this kind; a block farther away is elsewhere.
+    const MOST: u64 = 1 << 20;
+    const PAGE: u64 = 4096;
+    match block.checked_sub(stack_end) {
+        Some(distance) if distance < MOST => (block | (PAGE - 1)) + 1 - stack_end,
+        _ => 0,
+    }
 }
 
 /// The C libraries' handle of a thread is the address of its thread-local block.

@@ -70,7 +70,8 @@ pub fn start(probe: &Probe, os_id: u32) {
     if birth.is_some_and(|b| b.hooked) {
         thread.set_inside(Inside::Margin);
     }
-    // The C library hands the stacks of dead threads to new ones: what was there is gone.
+    // The C library hands the stacks of dead threads to new ones, with their thread-local variables:
+    // what was there is gone.
     if let Some((start, size)) = birth.map(|b| b.stack).filter(|stack| stack.1 != 0) {
         thread.emit(probe, NOWHERE, EventKind::Allocate { address: Address(start), size });
     }
@@ -141,6 +142,7 @@ pub fn forked(probe: &Probe, os_id: u32) {
     let Some(thread) = thread::current(probe) else { return };
     probe.threads.keep_only(thread, os_id);
     births(probe).clear();
+    probe.monitor.channels.forget();
     probe.stacks.forget();
     thread.restart(thread.id, probe.log());
     if let Some(counters) = &mut thread.counters {

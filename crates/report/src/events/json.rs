@@ -1,10 +1,10 @@
 //! Events for programs: one JSON object a line, with the keys of `docs/events.md`.
 
-use super::{hook_name, subject};
+use super::{hook_name, ignored, subject};
 use crate::hex::Hex;
 use crate::names::{AddressName, PlaceName, StackFrame, Symbols};
 use crate::world::World;
-use raddle_model::{AccessKind, Event, EventKind, Family, LockMode};
+use raddle_model::{AccessKind, Event, EventKind, Family, LockMode, SyncObject};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -155,6 +155,21 @@ impl Line<'_> {
                 map.serialize_entry("end", &Hex(end.0))
             }
             ModuleUnload { module } => map.serialize_entry("module", module),
+            Release { object } | Acquire { object } => match object {
+                SyncObject::Address(_) => Ok(()),
+                SyncObject::Queue(_) => map.serialize_entry("queue", &true),
+                SyncObject::Channel(number) => map.serialize_entry("channel", number),
+                SyncObject::Signal(number) => map.serialize_entry("signal", number),
+                SyncObject::ProcessEnd => map.serialize_entry("process_end", &true),
+            },
+            MemoryRenewed { size, .. } | BenignRace { size, .. } => {
+                map.serialize_entry("size", size)
+            }
+            IgnoreBegin { what } | IgnoreEnd { what } => {
+                map.serialize_entry("what", ignored(*what))
+            }
+            DetectionSwitched { on } => map.serialize_entry("on", on),
+
             FutexWait { expected, .. } => map.serialize_entry("expected", expected),
             FutexWaitEnd { result, .. } => map.serialize_entry("result", result),
             FutexWake { count, .. } => map.serialize_entry("count", count),
@@ -182,6 +197,8 @@ impl Line<'_> {
             | TeamBodyEnd { .. }
             | TeamJoin { .. }
             | TaskWaited
+            | ConditionLoopLeft { .. }
+            | LockHandsOver { .. }
             | TransactionStart
             | TransactionCommit
             | TransactionAbort => Ok(()),

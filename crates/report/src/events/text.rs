@@ -1,10 +1,10 @@
 //! Events for people: thread, what, on what, where; in columns that widen when they must.
 
-use super::{hook_name, subject};
+use super::{hook_name, ignored, subject};
 use crate::names::Symbols;
 use crate::paint::{Paint, Tint};
 use crate::world::{NO_THREAD, World};
-use raddle_model::{AccessKind, Event, EventKind, Family, LockMode, ThreadId};
+use raddle_model::{AccessKind, Event, EventKind, Family, LockMode, SyncObject, ThreadId};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -156,6 +156,17 @@ fn put_object(
     };
 }
 
+/// Through what threads hand over, where it is not an address (which has a column of its own).
+fn put_sync_object(cell: &mut String, object: SyncObject) -> std::fmt::Result {
+    match object {
+        SyncObject::Address(_) => Ok(()),
+        SyncObject::Queue(_) => write!(cell, " queue"),
+        SyncObject::Channel(number) => write!(cell, " channel {number}"),
+        SyncObject::Signal(number) => write!(cell, " signal {number}"),
+        SyncObject::ProcessEnd => write!(cell, " process end"),
+    }
+}
+
 /// What happened, in the words of [`EventKind::name`] with the numbers that belong to it.
 fn put_what(cell: &mut String, kind: &EventKind) {
     use EventKind::*;
@@ -200,6 +211,11 @@ fn put_what(cell: &mut String, kind: &EventKind) {
             write!(cell, " ({data:#x})")
         }
 
+        Release { object } | Acquire { object } => put_sync_object(cell, *object),
+        MemoryRenewed { size, .. } | BenignRace { size, .. } => write!(cell, " {size}"),
+        IgnoreBegin { what } | IgnoreEnd { what } => write!(cell, " {}", ignored(*what)),
+        DetectionSwitched { on } => write!(cell, " {}", if *on { "on" } else { "off" }),
+
         FutexWait { expected, .. } => write!(cell, " while {expected}"),
         FutexWaitEnd { result, .. } => write!(cell, " = {result}"),
         FutexWake { count, .. } => write!(cell, " {count}"),
@@ -232,6 +248,8 @@ fn put_what(cell: &mut String, kind: &EventKind) {
         | TransactionCommit
         | TransactionAbort
         | TransactionAccess { .. }
+        | ConditionLoopLeft { .. }
+        | LockHandsOver { .. }
         | FunctionEnter { .. }
         | FunctionExit { .. }
         | ModuleLoad { .. }

@@ -220,7 +220,8 @@ pub(in crate::findings) fn reasons(finding: &Finding) -> Vec<String> {
         Rule::NoCommonLock if unlocked => "neither access held a lock",
         Rule::NoCommonLock => "no lock was held by both",
         Rule::SharedSidesOnly => {
-            "both held the same read/write lock, but only its shared side, which lets both in"
+            "both held the same read/write lock, but one wrote with only its shared side, which lets \
+             others in"
         }
         Rule::LockOrderIgnored => {
             "only the order in which locks were taken kept them apart, and the next run may take \
