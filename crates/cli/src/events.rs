@@ -8,7 +8,7 @@ mod selection;
 use crate::arguments::{Engine, Format, RunArguments, ThreadSelector, Verbosity};
 use crate::failure::Failure;
 use crate::names::Names;
-use crate::terminal;
+use crate::{scheduling, terminal};
 use clap::{Args, ValueEnum};
 use observers::{Counter, Deaf, Output, Stream};
 use raddle_execute::{
@@ -137,7 +137,7 @@ impl Events {
             cwd: None,
             limit: self.run.timeout,
             stop_after: None,
-            fixed_layout: self.run.fixed_layout,
+            fixed_layout: self.run.fixed_layout || self.run.schedule.options().is_some(),
             follow: self.run.follow,
             engine: match self.run.engine {
                 Engine::Bare => EngineMode::Bare,
@@ -177,6 +177,15 @@ impl Events {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Failure> {
         let outcome = execute(execution, observer)?;
+        if let Some(options) = self.run.schedule.options() {
+            if self.run.out.is_some() {
+                let name = scheduling::SCHEDULE;
+                scheduling::leave(&execution.directory, name, &options, &outcome.control)?;
+            }
+            if let Some(text) = scheduling::deadlock(&outcome.control) {
+                self.verbosity.note(text);
+            }
+        }
         for warning in &outcome.warnings {
             self.verbosity.note(format_args!("warning: {warning}"));
         }
@@ -216,6 +225,8 @@ impl Events {
             implicit_accesses: true,
             only_places: selection.places().to_vec(),
             detector: None,
+            schedule: self.run.schedule.options(),
+            silent: false,
         }
     }
 

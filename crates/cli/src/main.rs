@@ -7,6 +7,7 @@ mod names;
 mod report;
 mod run;
 mod runs;
+mod scheduling;
 mod terminal;
 
 use clap::{Parser, Subcommand};

@@ -108,6 +108,8 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         max_lag: MAX_LAG,
         private: request.hooks.private.clone(),
         hooks: request.hooks.hooks.clone(),
+        schedule: request.schedule.clone(),
+        silent: request.silent,
     };
     let file = directory.join(OPTIONS_FILE);
     let context = format!("writing {}", file.display());
@@ -193,6 +195,8 @@ mod tests {
             implicit_accesses: false,
             only_places: Vec::new(),
             detector: None,
+            schedule: None,
+            silent: false,
         }
     }
 

@@ -5,6 +5,7 @@
 //! - [`instrument`]: blocks of the target's code get inline counters and lean calls;
 //! - [`trampoline`]: what a lean call goes through;
 //! - [`monitor`]: hooked functions, system calls, threads and modules become events;
+//! - [`schedule`]: who may run now, if that was asked for;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`stacks`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
@@ -18,6 +19,7 @@ mod libc_free;
 mod memory;
 mod monitor;
 mod probe;
+mod schedule;
 mod stacks;
 mod thread;
 mod trampoline;

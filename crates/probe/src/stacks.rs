@@ -112,6 +112,16 @@ impl Stacks {
         id
     }
 
+    /// The calls that led to `spot`, innermost first: the addresses they return to.
+    pub fn callers(&self, thread: &mut ThreadState, spot: Spot) -> Vec<u64> {
+        let mut addresses = Vec::with_capacity(32);
+        thread.find_stack(spot.sp);
+        let stack = spot.sp..thread.stack_region.1;
+        self.unwind(&mut thread.stacks.0, spot, stack, &mut addresses);
+        addresses.remove(0);
+        addresses
+    }
+
     /// Forgets which stacks were written: the log is another one.
     pub fn forget(&self) {
         self.interned.lock().unwrap_or_else(|e| e.into_inner()).clear();

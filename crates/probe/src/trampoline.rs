@@ -43,8 +43,12 @@ pub mod slot {
     pub const COUNTERS: Slot = Slot(11);
     /// A block that must be built anew; zero if none.
     pub const REBUILD: Slot = Slot(12);
+    /// Not zero while threads run in turn and there are several.
+    pub const CONTROLLED: Slot = Slot(28);
+    /// Branches the thread may make before its next scheduling point.
+    pub const BUDGET: Slot = Slot(29);
     /// How many.
-    pub const COUNT: u32 = 13;
+    pub const COUNT: u32 = 30;
 }
 
 /// The application's registers as a handler sees them.

@@ -32,11 +32,8 @@ pub use rng::Rng;
 pub use round_robin::RoundRobin;
 pub use schedule::{Recorder, Schedule, ScheduleError, Segment, Who};
 
-use serde::{Deserialize, Serialize};
-
 /// A policy as a person asks for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyName {
     /// [`Random`].
     Random,
