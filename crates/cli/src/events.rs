@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::names::Names;
 use crate::{scheduling, terminal};
 use clap::{Args, ValueEnum};
-use observers::{Counter, Deaf, Output, Stream};
+use observers::{Counter, Output, Stream};
 use raddle_execute::{
     EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
@@ -245,6 +245,20 @@ impl Events {
             }
         }
     }
+}
+
+pub use observers::Deaf;
+
+/// Writes events of these families as they come.
+pub fn stream(
+    writer: Box<dyn std::io::Write>,
+    format: (Format, Paint),
+    families: Vec<Family>,
+    hooks: Vec<String>,
+) -> Stream {
+    let output = Output::new(Box::new(BufWriter::new(writer)), "writing events".into());
+    let selection = Selection::new(families, Vec::new(), Vec::new());
+    Stream::new(output, format, false, selection, Names::new(), hooks)
 }
 
 /// The shipped hook files and the user's.

@@ -1,14 +1,17 @@
 //! The command: `raddle SUBCOMMAND … -- PROGRAM [ARGUMENTS]`, one file per subcommand.
 
 mod arguments;
+mod confirm;
 mod events;
 mod failure;
 mod names;
+mod replay;
 mod report;
 mod run;
 mod runs;
 mod scheduling;
 mod terminal;
+mod trial;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -34,6 +37,10 @@ enum Command {
     Run(run::Run),
     Report(report::Report),
     Events(events::Events),
+    Confirm(confirm::Confirm),
+    Replay(replay::ReplayCommand),
+    #[command(hide = true)]
+    Trial(trial::Trial),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +60,9 @@ fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Report(report) => report.run(),
         Command::Events(events) => events.run(),
+        Command::Confirm(confirm) => confirm.run(),
+        Command::Replay(replay) => replay.run(),
+        Command::Trial(trial) => trial.run(),
     };
     done.map(ExitCode::from).unwrap_or_else(Failure::report)
 }
