@@ -110,17 +110,24 @@ impl Confirm {
                     watch: places,
                 },
             };
-            let tally = self.try_it(&plan)?;
+            let usual = report.outcome.exit.map(Ending::Exit);
+            let tally = self.try_it(&plan, usual)?;
             confirmed |= tally.is_confirmed();
             println!("{}", tally.line(finding));
             let directory = file.parent().unwrap_or(Path::new("."));
             results.insert(finding.id.clone(), tally.json(&finding.id, directory)?);
         }
-        write_back(&file, &results)?;
+        change(&file, |report| {
+            for finding in report["findings"].as_array_mut().into_iter().flatten() {
+                if let Some(result) = finding["id"].as_str().and_then(|id| results.get(id)) {
+                    finding["confirmation"] = result.clone();
+                }
+            }
+        })?;
         Ok(if confirmed { EXIT_FOUND } else { 0 })
     }
 
-    fn try_it(&self, plan: &Plan) -> Result<Tally, Failure> {
+    fn try_it(&self, plan: &Plan, usual: Option<Ending>) -> Result<Tally, Failure> {
         let scratch = RunDirectory::temporary()?;
         let plans: Vec<Plan> = (0..self.trials)
             .map(|i| {
@@ -130,7 +137,7 @@ impl Confirm {
             })
             .collect();
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let mut tally = Tally::default();
+        let mut tally = Tally { exit: usual, ..Tally::default() };
         let rates = self.rates;
         run_many(
             &plans,
@@ -171,8 +178,10 @@ struct Tally {
     orders: BTreeMap<bool, (u64, TrialResult)>,
     /// Order, effect, how often.
     effects: BTreeMap<(bool, String), u64>,
-    /// What the target wrote when nothing else was wrong, first seen first.
-    usual: Option<(Ending, Vec<u8>)>,
+    /// How the target ended when the races were looked for.
+    exit: Option<Ending>,
+    /// What it wrote the first time it ended so.
+    usual: Option<Vec<u8>>,
 }
 
 impl Tally {
@@ -196,24 +205,16 @@ impl Tally {
 
     /// What happened, in a word or two.
     fn effect(&mut self, result: &TrialResult, written: &Written) -> String {
-        let errors = String::from_utf8_lossy(&written.errors);
-        let asserted = errors.contains("Assertion") || errors.contains("panicked at");
-        match result.end {
-            Ending::Deadlock => return "deadlock".into(),
-            Ending::Hang => return "hang".into(),
-            Ending::Signal(_) if asserted => return "failed assertion".into(),
-            Ending::Signal(libc_abort) if libc_abort == 6 => return "abort".into(),
-            Ending::Signal(signal) => return format!("killed by signal {signal}"),
-            Ending::Exit(_) if asserted => return "failed assertion".into(),
-            Ending::Exit(_) => {}
+        if let Some(effect) = effect_of(result, written) {
+            return effect;
         }
-        let now = (result.end, written.output.clone());
-        let usual = self.usual.get_or_insert(now.clone());
+        let exit = *self.exit.get_or_insert(result.end);
         match result.end {
-            _ if *usual == now => "nothing".into(),
-            Ending::Exit(code) if usual.0 != now.0 => format!("exit code {code}"),
-            _ => "other output".into(),
+            Ending::Exit(code) if exit != result.end => return format!("exit code {code}"),
+            _ => {}
         }
+        let usual = self.usual.get_or_insert_with(|| written.output.clone());
+        if *usual == written.output { "nothing".into() } else { "other output".into() }
     }
 
     fn is_confirmed(&self) -> bool {
@@ -287,6 +288,21 @@ impl Tally {
     }
 }
 
+/// What went wrong with an execution, if that can be told from itself alone.
+pub fn effect_of(result: &TrialResult, written: &Written) -> Option<String> {
+    const SIGABRT: i32 = 6;
+    let errors = String::from_utf8_lossy(&written.errors);
+    let asserted = errors.contains("Assertion") || errors.contains("panicked at");
+    match result.end {
+        Ending::Deadlock => Some("deadlock".into()),
+        Ending::Hang => Some("hang".into()),
+        Ending::Signal(_) | Ending::Exit(1..) if asserted => Some("failed assertion".into()),
+        Ending::Signal(SIGABRT) => Some("abort".into()),
+        Ending::Signal(signal) => Some(format!("killed by signal {signal}")),
+        Ending::Exit(_) => None,
+    }
+}
+
 /// 1 when the first access of the finding went first.
 fn order(first_went: bool) -> u8 {
     if first_went { 1 } else { 2 }
@@ -303,17 +319,12 @@ fn interval(hits: u64, trials: u64) -> (f64, f64) {
     (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
 }
 
-/// Adds what was learned to the report, which is otherwise left as it is.
-fn write_back(file: &Path, results: &BTreeMap<String, Value>) -> Result<(), Failure> {
+/// Changes a report in place, which is otherwise left as it is.
+pub fn change(file: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
     let context = || format!("writing {}", file.display());
     let text = std::fs::read_to_string(file).map_err(Failure::during(context()))?;
     let mut report: Value = serde_json::from_str(&text).map_err(Failure::during(context()))?;
-    let findings = report["findings"].as_array_mut();
-    for finding in findings.into_iter().flatten() {
-        if let Some(result) = finding["id"].as_str().and_then(|id| results.get(id)) {
-            finding["confirmation"] = result.clone();
-        }
-    }
+    change(&mut report);
     let text = serde_json::to_string_pretty(&report).map_err(Failure::during(context()))?;
     let unfinished = file.with_extension("json.tmp");
     std::fs::write(&unfinished, text + "\n")

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::names::Names;
 use crate::{scheduling, terminal};
 use clap::{Args, ValueEnum};
-use observers::{Counter, Output, Stream};
+use observers::{Counter, Output};
 use raddle_execute::{
     EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
@@ -247,7 +247,7 @@ impl Events {
     }
 }
 
-pub use observers::Deaf;
+pub use observers::{Deaf, Stream};
 
 /// Writes events of these families as they come.
 pub fn stream(

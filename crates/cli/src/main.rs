@@ -4,6 +4,7 @@ mod arguments;
 mod confirm;
 mod events;
 mod failure;
+mod hunt;
 mod names;
 mod replay;
 mod report;
@@ -38,6 +39,7 @@ enum Command {
     Report(report::Report),
     Events(events::Events),
     Confirm(confirm::Confirm),
+    Hunt(hunt::Hunt),
     Replay(replay::ReplayCommand),
     #[command(hide = true)]
     Trial(trial::Trial),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Report(report) => report.run(),
         Command::Events(events) => events.run(),
         Command::Confirm(confirm) => confirm.run(),
+        Command::Hunt(hunt) => hunt.run(),
         Command::Replay(replay) => replay.run(),
         Command::Trial(trial) => trial.run(),
     };

@@ -2,16 +2,18 @@
 
 use crate::arguments::Format;
 use crate::confirm::pair;
-use crate::events::{self, hooks};
+use crate::events::{self, Stream, hooks};
 use crate::failure::Failure;
 use crate::runs::{self, Run};
 use crate::terminal;
-use crate::trial::{self, Plan};
+use crate::trial::{self, Ending, Plan};
 use clap::Args;
-use raddle_model::{Family, Hook};
+use raddle_execute::{Control, Observer};
+use raddle_model::{Event, EventKind, Family, Hook, ModuleId, Place, StackId, ThreadId};
 use raddle_schedule::Schedule;
-use raddle_wire::options::{PolicyChoice, ScheduleOptions, TimeMode};
+use raddle_wire::options::{PlaceCount, PolicyChoice, ScheduleOptions, TimeMode, WatchedPlace};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// are the terminal's. Exits with 0 if the execution was repeated, and with 1 if it went another way.
 #[derive(Debug, Args)]
 pub struct ReplayCommand {
-    /// The finding: R3 of the latest run, or 12/R3
+    /// The finding: R3 of the latest run, or 12/R3; H1 for a failing execution of `hunt`
     finding: String,
 
     /// Which access goes first: 1, the first of the finding, or 2 [default: whichever was seen]
@@ -45,6 +47,9 @@ impl ReplayCommand {
             None => (None, self.finding.as_str()),
         };
         let file = Run::find(run)?;
+        if id.starts_with('H') {
+            return self.run_failure(&file, id);
+        }
         let report = runs::read(&file)?;
         let Some(finding) = report.findings.iter().find(|f| f.id == id) else {
             let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
@@ -71,19 +76,7 @@ impl ReplayCommand {
                 watch: pair::places(finding).unwrap_or_default(),
             },
         };
-        let (end, control) = if self.events {
-            let families = vec![Family::Memory, Family::Sync, Family::Thread];
-            let table = hooks(&[])?.hooks.iter().map(Hook::name).map(String::from).collect();
-            let stderr = std::io::stderr();
-            let paint = terminal::paint(&stderr);
-            let mut stream =
-                events::stream(Box::new(stderr), (Format::Text, paint), families, table);
-            let ran = trial::run(&plan, false, &mut stream)?;
-            stream.finish()?;
-            ran
-        } else {
-            trial::run(&plan, true, &mut events::Deaf)?
-        };
+        let (end, control) = self.execute(&plan)?;
         let wanted = stored["order"] == 1;
         let met = control.meetings.first().map(|m| m.first_went);
         let ended = serde_json::to_value(end).unwrap_or_default();
@@ -95,6 +88,57 @@ impl ReplayCommand {
             }
             None => {
                 eprintln!("raddle: {id} repeated, seed {seed}; the target ended with {ended}");
+                return Ok(0);
+            }
+        };
+        eprintln!("raddle: {id} was not repeated: {why}");
+        Ok(EXIT_DIVERGED)
+    }
+
+    /// Executes once more, with events if they were asked for.
+    fn execute(&self, plan: &Plan) -> Result<(Ending, Control), Failure> {
+        if !self.events {
+            return trial::run(plan, true, &mut events::Deaf);
+        }
+        let families = vec![Family::Memory, Family::Sync, Family::Thread];
+        let table = hooks(&[])?.hooks.iter().map(Hook::name).map(String::from).collect();
+        let stderr = std::io::stderr();
+        let paint = terminal::paint(&stderr);
+        let stream = events::stream(Box::new(stderr), (Format::Text, paint), families, table);
+        let mut pair = Pair::new(stream, plan.schedule.watch.clone());
+        let ran = trial::run(plan, false, &mut pair)?;
+        pair.stream.finish()?;
+        Ok(ran)
+    }
+
+    /// A failing execution that `hunt` has kept.
+    fn run_failure(&self, file: &Path, id: &str) -> Result<u8, Failure> {
+        let directory = file.parent().unwrap_or(Path::new("."));
+        let stored = directory.join(format!("{id}.plan"));
+        let text = std::fs::read_to_string(&stored).map_err(Failure::during(stored.display()))?;
+        let mut plan: Plan =
+            serde_json::from_str(&text).map_err(Failure::during(stored.display()))?;
+        let schedule = directory.join(format!("{id}.schedule"));
+        read_schedule(&schedule)?;
+        plan.schedule.policy = PolicyChoice::Replay { file: absolute(&schedule)? };
+        let report = std::fs::read_to_string(file).map_err(Failure::during(file.display()))?;
+        let report: Value =
+            serde_json::from_str(&report).map_err(Failure::during(file.display()))?;
+        let mut failures = report["failures"].as_array().into_iter().flatten();
+        let row = failures.find(|f| f["id"] == id).cloned().unwrap_or_default();
+        let (end, control) = self.execute(&plan)?;
+        if let Some(text) = crate::scheduling::deadlock(&control) {
+            eprintln!("raddle: {text}");
+        }
+        let ended = serde_json::to_value(end).unwrap_or_default();
+        let why = match control.divergence {
+            Some(what) => what,
+            None if ended != row["end"] => {
+                format!("the target ended otherwise: {ended}, not {}", row["end"])
+            }
+            None => {
+                let (seed, effect) = (&row["seed"], &row["effect"]);
+                eprintln!("raddle: {id} repeated, seed {seed}: {effect}");
                 return Ok(0);
             }
         };
@@ -115,6 +159,52 @@ impl ReplayCommand {
             _ => format!("{id} was not confirmed; `raddle confirm --only {id}` tries"),
         };
         orders.iter().find(fits).cloned().ok_or_else(|| Failure::Other(why()))
+    }
+}
+
+/// Of the events of memory, shows those of the watched places only.
+struct Pair {
+    stream: Stream,
+    watch: Vec<WatchedPlace>,
+    modules: BTreeMap<ModuleId, String>,
+}
+
+impl Pair {
+    fn new(stream: Stream, watch: Vec<WatchedPlace>) -> Pair {
+        Pair { stream, watch, modules: BTreeMap::new() }
+    }
+
+    fn is_watched(&self, place: Place) -> bool {
+        let module = self.modules.get(&place.module);
+        let is_it = |w: &WatchedPlace| Some(&w.module) == module && w.offset == place.offset;
+        self.watch.iter().any(is_it)
+    }
+}
+
+impl Observer for Pair {
+    fn program(&mut self, process: u32) {
+        self.stream.program(process);
+    }
+
+    fn event(&mut self, process: u32, event: Event) {
+        if let EventKind::ModuleLoad { module, path, .. } = &event.kind {
+            self.modules.insert(*module, path.clone());
+        }
+        if event.kind.family() != Family::Memory || self.is_watched(event.place) {
+            self.stream.event(process, event);
+        }
+    }
+
+    fn stack(&mut self, process: u32, id: StackId, frames: Vec<Place>) {
+        self.stream.stack(process, id, frames);
+    }
+
+    fn counts(&mut self, _: u32, _: ThreadId, _: Vec<PlaceCount>) {}
+
+    fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
+
+    fn idle(&mut self) {
+        self.stream.idle();
     }
 }
 

@@ -160,7 +160,7 @@ fn request(plan: &Plan, silent: bool) -> Result<ProbeRequest, Failure> {
         sync: true,
         functions: false,
         output: false,
-        stacks: true,
+        stacks: silent || watch.iter().any(|w| w.caller.is_some()),
         implicit_accesses: false,
         only_places: watch.iter().map(place).collect(),
         detector: None,

@@ -185,6 +185,7 @@ impl Scheduler {
         let step = match i64::from(call.number) {
             libc::SYS_rt_sigreturn | libc::SYS_exit_group => return,
             libc::SYS_sched_yield => Step::Yield,
+            number if is_private(number) => return,
             _ => self.step_of(probe, thread, call),
         };
         self.give_way(probe, thread, step);
@@ -258,6 +259,36 @@ impl Scheduler {
             }
         });
     }
+}
+
+/// Calls that no other thread can tell from their absence: giving way before them would only
+/// make schedules longer, and those that matter rarer among them.
+fn is_private(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_mremap
+            | libc::SYS_madvise
+            | libc::SYS_brk
+            | libc::SYS_rt_sigprocmask
+            | libc::SYS_rt_sigaction
+            | libc::SYS_sigaltstack
+            | libc::SYS_set_robust_list
+            | libc::SYS_set_tid_address
+            | libc::SYS_rseq
+            | libc::SYS_gettid
+            | libc::SYS_getpid
+            | libc::SYS_clock_gettime
+            | libc::SYS_gettimeofday
+            | libc::SYS_time
+            | libc::SYS_getrandom
+            | libc::SYS_prctl
+            | libc::SYS_sched_getaffinity
+            | libc::SYS_clone
+            | libc::SYS_clone3
+    )
 }
 
 impl State {
