@@ -108,6 +108,7 @@ impl Confirm {
                     seed: self.seed,
                     time: self.time.mode(),
                     watch: places,
+                    lock_points: false,
                 },
             };
             let usual = report.outcome.exit.map(Ending::Exit);

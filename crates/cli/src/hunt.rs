@@ -1,5 +1,5 @@
 //! `raddle hunt`: the whole job. Looks for races under several schedules, makes them happen, and spends
-//! what is left of its time on executions under random and PCT schedules, in which bugs without a
+//! what is left of its time on executions under random, PCT and lock-directed schedules, in which bugs without a
 //! data race (lost updates between two critical sections, order violations, deadlocks) show too.
 
 use crate::arguments::{Verbosity, duration};
@@ -183,8 +183,9 @@ impl Hunt {
                     limit_ms: self.timeout.as_millis() as u64,
                     hooks: Vec::new(),
                     schedule: ScheduleOptions {
-                        policy: match i % 2 {
-                            0 => PolicyChoice::Random,
+                        policy: match i % 4 {
+                            0 => PolicyChoice::LockDirected,
+                            2 => PolicyChoice::Random,
                             _ => PolicyChoice::Pct {
                                 depth: DEPTHS[(i / 2) as usize % DEPTHS.len()],
                                 length,
@@ -193,6 +194,7 @@ impl Hunt {
                         seed: self.seed.wrapping_add(i),
                         time: self.time.mode(),
                         watch: watch.clone(),
+                        lock_points: i % 4 == 0,
                     },
                 })
                 .collect();

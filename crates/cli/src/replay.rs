@@ -74,6 +74,7 @@ impl ReplayCommand {
                     _ => TimeMode::Virtual,
                 },
                 watch: pair::places(finding).unwrap_or_default(),
+                lock_points: false,
             },
         };
         let (end, control) = self.execute(&plan)?;

@@ -74,7 +74,8 @@ impl ScheduleArguments {
             PolicyName::RoundRobin => PolicyChoice::RoundRobin,
         };
         let seed = self.seed.unwrap_or(1);
-        Some(ScheduleOptions { policy, seed, time: self.time.mode(), watch: Vec::new() })
+        let (time, watch) = (self.time.mode(), Vec::new());
+        Some(ScheduleOptions { policy, seed, time, watch, lock_points: false })
     }
 }
 
@@ -85,6 +86,7 @@ pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
         PolicyChoice::Pct { depth, length } => format!("pct {depth} {length}"),
         PolicyChoice::RoundRobin => "round-robin".to_owned(),
         PolicyChoice::RaceDirected => "race-directed".to_owned(),
+        PolicyChoice::LockDirected => "lock-directed".to_owned(),
         PolicyChoice::Replay { file } => format!("replay {file}"),
     };
     let time = match options.time {

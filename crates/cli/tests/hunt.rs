@@ -63,6 +63,51 @@ fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
     assert_eq!(report["failures"][0]["end"]["signal"], 6);
 }
 
+/// Two locks in opposite orders, far apart: by itself it practically never deadlocks.
+const OPPOSITE: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *forth(void *unused) {
+    pthread_mutex_lock(&a);
+    pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+static void *back(void *unused) {
+    for (volatile int i = 0; i < 100000; i++) {}
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&b);
+    return unused;
+}
+int main(void) {
+    pthread_t t, u;
+    pthread_create(&t, NULL, forth, NULL);
+    pthread_create(&u, NULL, back, NULL);
+    pthread_join(t, NULL);
+    pthread_join(u, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_deadlock_is_made_to_happen_and_repeated() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("locks", OPPOSITE, &[]);
+    let arguments = ["hunt", "--first", "--budget", "10m", "--executions", "40", "--", "./locks"];
+    let ran = command(&scratch, &arguments);
+    assert!(ran.exits(66).stdout.contains("H1: deadlock in "), "{ran:?}");
+    for _ in 0..5 {
+        let replay = command(&scratch, &["replay", "H1"]);
+        assert!(replay.exits(0).stderr.contains("wait for each other's locks"), "{replay:?}");
+    }
+}
+
 #[test]
 fn a_sound_program_comes_out_clean() {
     if !support::has_probe() {

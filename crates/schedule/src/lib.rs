@@ -8,10 +8,12 @@
 //! - [`Pct`]: priorities with a few random changes (Burckhardt et al., ASPLOS 2010);
 //! - [`RoundRobin`]: in turn;
 //! - [`RaceDirected`]: Algorithm 1 of RaceFuzzer: makes two suspected accesses meet;
+//! - [`LockDirected`]: makes threads that take several locks wait for each other;
 //! - [`Replay`]: as a [`Schedule`] says.
 //!
 //! What was decided is a [`Schedule`]: readable, and enough to repeat the execution.
 
+mod lock_directed;
 mod meeting;
 mod pct;
 mod point;
@@ -22,6 +24,7 @@ mod rng;
 mod round_robin;
 mod schedule;
 
+pub use lock_directed::LockDirected;
 pub use meeting::{Meeting, meetings};
 pub use pct::Pct;
 pub use point::{Access, Candidate, Decision, Point, Policy, Side, Step};
@@ -48,6 +51,8 @@ pub enum PolicyName {
     RoundRobin,
     /// [`RaceDirected`].
     RaceDirected,
+    /// [`LockDirected`].
+    LockDirected,
 }
 
 impl PolicyName {
@@ -58,6 +63,7 @@ impl PolicyName {
             PolicyName::Pct { depth, length } => Box::new(Pct::new(seed, depth, length)),
             PolicyName::RoundRobin => Box::new(RoundRobin),
             PolicyName::RaceDirected => Box::new(RaceDirected::new(seed)),
+            PolicyName::LockDirected => Box::new(LockDirected::new(seed)),
         }
     }
 }

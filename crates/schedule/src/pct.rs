@@ -44,7 +44,7 @@ impl Pct {
     fn priority(&mut self, thread: ThreadId) -> i64 {
         let rng = &mut self.rng;
         // Positive and practically never equal: changes go below zero.
-        *self.priorities.entry(thread).or_insert_with(|| (rng.next() >> 2) as i64 + 1)
+        *self.priorities.entry(thread).or_insert_with(|| (rng.draw() >> 2) as i64 + 1)
     }
 }
 

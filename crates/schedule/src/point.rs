@@ -52,6 +52,8 @@ pub enum Step {
     Atomic(Place),
     /// It has run for a while without any of these.
     Branch(Place),
+    /// It asks for a lock while it holds another.
+    Nested(Place),
     /// A watched place.
     Access(Access),
 }

@@ -21,19 +21,19 @@ impl Rng {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mix(self.0)
     }
 
     /// Below `bound`, which must not be zero; the bias is below 2^-32 for the bounds we use.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Either.
     pub fn coin(&mut self) -> bool {
-        self.next() >> 63 == 1
+        self.draw() >> 63 == 1
     }
 
     /// One of these.
@@ -53,9 +53,9 @@ mod tests {
     fn neighbouring_seeds_are_not_alike() {
         // Of 64 bits of the first number, a neighbour's differ in about half.
         for seed in 0..200 {
-            let (a, b) = (Rng::new(seed, 0).next(), Rng::new(seed + 1, 0).next());
+            let (a, b) = (Rng::new(seed, 0).draw(), Rng::new(seed + 1, 0).draw());
             assert!((14..=50).contains(&(a ^ b).count_ones()), "{seed}");
-            assert_ne!(Rng::new(seed, 0).next(), Rng::new(seed, 1).next());
+            assert_ne!(Rng::new(seed, 0).draw(), Rng::new(seed, 1).draw());
         }
     }
 

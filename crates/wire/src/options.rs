@@ -61,6 +61,9 @@ pub struct ScheduleOptions {
     pub time: TimeMode,
     /// Places where threads stop before they touch memory: of one pair.
     pub watch: Vec<WatchedPlace>,
+    /// Threads stop, too, before they ask for a lock while they hold another.
+    #[serde(default)]
+    pub lock_points: bool,
 }
 
 /// The policies.
@@ -80,6 +83,8 @@ pub enum PolicyChoice {
     RoundRobin,
     /// Makes the watched accesses meet.
     RaceDirected,
+    /// Makes threads that take several locks wait for each other.
+    LockDirected,
     /// As the schedule in this file says.
     Replay {
         /// The file.

@@ -225,7 +225,7 @@ fn random(scheduler: &Scheduler, to: u64, length: u64) -> i64 {
     let mut bytes = Vec::with_capacity(length as usize + 8);
     let mut state = scheduler.lock();
     while (bytes.len() as u64) < length {
-        bytes.extend(state.random.next().to_le_bytes());
+        bytes.extend(state.random.draw().to_le_bytes());
     }
     bytes.truncate(length as usize);
     if process::write(to, &bytes) { length as i64 } else { -i64::from(libc::EFAULT) }

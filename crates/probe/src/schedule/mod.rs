@@ -52,6 +52,8 @@ pub struct Scheduler {
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
     watched: watch::Watched,
+    /// Asking for a lock while another is held is a point.
+    lock_points: bool,
     /// Signals whose handlers let calls go on, one bit each.
     restarting: AtomicU64,
     state: Mutex<State>,
@@ -98,6 +100,7 @@ impl Scheduler {
             &PolicyChoice::Pct { depth, length } => PolicyName::Pct { depth, length }.policy(seed),
             PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
             PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
+            PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
             PolicyChoice::Replay { file } => {
                 let text = std::fs::read_to_string(file)
                     .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
@@ -109,6 +112,7 @@ impl Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
             watched: watch::Watched::new(&options.watch),
+            lock_points: options.lock_points,
             restarting: AtomicU64::new(0),
             state: Mutex::new(State {
                 table: Table::default(),

@@ -22,12 +22,15 @@ pub fn reporter(probe: &Probe) -> Option<ThreadState> {
 }
 
 impl Scheduler {
-    /// Keeps who holds which lock and who asks for one.
-    pub(super) fn note_lock(&self, thread: &ThreadState, kind: &EventKind) {
+    /// Keeps who holds which lock and who asks for one. True when it asks while it holds another.
+    pub(super) fn note_lock(&self, thread: &ThreadState, kind: &EventKind) -> bool {
         let mut state = self.lock();
-        let Some(entry) = state.entry(thread.id) else { return };
+        let Some(entry) = state.entry(thread.id) else { return false };
         match *kind {
-            EventKind::LockRequested { lock, .. } => entry.wanted = Some(lock),
+            EventKind::LockRequested { lock, .. } => {
+                entry.wanted = Some(lock);
+                return !entry.held.is_empty();
+            }
             EventKind::LockFailed { .. } => entry.wanted = None,
             EventKind::LockAcquired { lock, .. } => {
                 entry.wanted = None;
@@ -39,6 +42,7 @@ impl Scheduler {
             EventKind::ConditionWaitEnd { lock, .. } => entry.held.push(lock),
             _ => {}
         }
+        false
     }
 
     /// The thread is about to wait for its lock for good: does that close a circle?

@@ -87,7 +87,13 @@ impl Scheduler {
             }
             EventKind::Range { kind, address, length } => (address, length, kind.writes(), false),
             EventKind::Free { address, size } => (address, size, true, false),
-            _ => return self.note_lock(thread, kind),
+            _ => {
+                let nested = self.note_lock(thread, kind);
+                if nested && self.lock_points && self.controls_many(thread) {
+                    self.give_way(probe, thread, Step::Nested(spot.place));
+                }
+                return;
+            }
         };
         if self.watched.asked.is_empty() || !self.controls_many(thread) {
             return;
