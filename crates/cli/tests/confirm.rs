@@ -132,8 +132,8 @@ static void *thread2(void *unused) {
 }
 int main(void) {
     pthread_t a, b;
-    pthread_create(&a, NULL, thread1, NULL);
     pthread_create(&b, NULL, thread2, NULL);
+    pthread_create(&a, NULL, thread1, NULL);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
     return 0;
