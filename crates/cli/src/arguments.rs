@@ -1,5 +1,6 @@
 //! Arguments that subcommands share: the words of the design mean the same everywhere.
 
+use crate::scheduling::ScheduleArguments;
 use clap::{Args, ValueEnum};
 use raddle_model::ThreadId;
 use std::ffi::OsString;
@@ -29,6 +30,9 @@ pub struct RunArguments {
     /// Keep what the run leaves in this new or empty directory
     #[arg(long, value_name = "DIR", help_heading = "Running")]
     pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub schedule: ScheduleArguments,
 
     /// What runs beside the target: for measuring
     #[arg(long, hide = true, value_enum, default_value_t = Engine::Probe)]

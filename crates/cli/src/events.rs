@@ -8,9 +8,9 @@ mod selection;
 use crate::arguments::{Engine, Format, RunArguments, ThreadSelector, Verbosity};
 use crate::failure::Failure;
 use crate::names::Names;
-use crate::terminal;
+use crate::{scheduling, terminal};
 use clap::{Args, ValueEnum};
-use observers::{Counter, Deaf, Output, Stream};
+use observers::{Counter, Output};
 use raddle_execute::{
     EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
@@ -137,7 +137,7 @@ impl Events {
             cwd: None,
             limit: self.run.timeout,
             stop_after: None,
-            fixed_layout: self.run.fixed_layout,
+            fixed_layout: self.run.fixed_layout || self.run.schedule.options().is_some(),
             follow: self.run.follow,
             engine: match self.run.engine {
                 Engine::Bare => EngineMode::Bare,
@@ -177,6 +177,15 @@ impl Events {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Failure> {
         let outcome = execute(execution, observer)?;
+        if let Some(options) = self.run.schedule.options() {
+            if self.run.out.is_some() {
+                let name = scheduling::SCHEDULE;
+                scheduling::leave(&execution.directory, name, &options, &outcome.control)?;
+            }
+            if let Some(text) = scheduling::deadlock(&outcome.control) {
+                self.verbosity.note(text);
+            }
+        }
         for warning in &outcome.warnings {
             self.verbosity.note(format_args!("warning: {warning}"));
         }
@@ -217,6 +226,8 @@ impl Events {
             only_places: selection.places().to_vec(),
             detector: None,
             rules: raddle_wire::options::Rules::default(),
+            schedule: self.run.schedule.options(),
+            silent: false,
         }
     }
 
@@ -235,6 +246,20 @@ impl Events {
             }
         }
     }
+}
+
+pub use observers::{Deaf, Stream};
+
+/// Writes events of these families as they come.
+pub fn stream(
+    writer: Box<dyn std::io::Write>,
+    format: (Format, Paint),
+    families: Vec<Family>,
+    hooks: Vec<String>,
+) -> Stream {
+    let output = Output::new(Box::new(BufWriter::new(writer)), "writing events".into());
+    let selection = Selection::new(families, Vec::new(), Vec::new());
+    Stream::new(output, format, false, selection, Names::new(), hooks)
 }
 
 /// The shipped hook files and the user's.

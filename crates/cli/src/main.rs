@@ -5,19 +5,24 @@ mod baseline;
 mod cargo;
 mod complete;
 mod config;
+mod confirm;
 mod doctor;
 mod events;
 mod explain;
 mod failure;
 mod forms;
+mod hunt;
 mod known;
 mod names;
 mod progress;
+mod replay;
 mod report;
 mod run;
 mod runs;
+mod scheduling;
 mod settings;
 mod terminal;
+mod trial;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
@@ -63,6 +68,11 @@ enum Command {
     Run(run::Run),
     Report(report::Report),
     Events(events::Events),
+    Confirm(confirm::Confirm),
+    Hunt(hunt::Hunt),
+    Replay(replay::ReplayCommand),
+    #[command(hide = true)]
+    Trial(trial::Trial),
     Explain(explain::Explain),
     Baseline(baseline::Baseline),
     Config(config::Config),
@@ -99,6 +109,10 @@ fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Report(report) => report.run(),
         Command::Events(events) => events.run(),
+        Command::Confirm(confirm) => confirm.run(),
+        Command::Hunt(hunt) => hunt.run(),
+        Command::Replay(replay) => replay.run(),
+        Command::Trial(trial) => trial.run(),
         Command::Explain(explain) => explain.run(),
         Command::Baseline(baseline) => baseline.run(),
         Command::Config(config) => config.run(&settings),

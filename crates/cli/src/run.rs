@@ -11,7 +11,7 @@ use crate::forms::{Form, Forms};
 use crate::known::Known;
 use crate::progress::Progress;
 use crate::runs::{Run as RunPlace, write_rendering};
-use crate::terminal;
+use crate::{scheduling, terminal};
 use clap::{Args, ValueEnum};
 use raddle_execute::{
     EngineMode, ExecuteError, Execution, Outcome, ProbeRequest, RunDirectory, execute, target,
@@ -191,7 +191,9 @@ impl Run {
         let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
         let live = somebody_looks && !self.verbosity.quiet;
         let mut watch = Watch::new(filter, base, live);
-        let engine = EngineMode::Probe(request(hooks, choice, self.rules()));
+        let mut request = request(hooks, choice, self.rules());
+        request.schedule = self.run.schedule.options();
+        let engine = EngineMode::Probe(request);
         let outcome = match execute(&self.execution(engine, logs.path()), &mut watch) {
             Err(error) if !watch.heard() => {
                 // There was no run to speak of.
@@ -203,7 +205,26 @@ impl Run {
         let naming = Progress::doing("giving everything its names");
         let report = watch.report(&self.run.program, detector, &outcome);
         drop(naming);
-        self.tell(&report, &run, output, outcome)
+        let deadlocked = self.leave_schedule(&run, &outcome)?;
+        let code = self.tell(&report, &run, output, outcome)?;
+        Ok(if deadlocked { self.error_exitcode } else { code })
+    }
+
+    /// Stores what the scheduler decided, and says if it ended in a deadlock.
+    fn leave_schedule(
+        &self,
+        run: &RunPlace,
+        outcome: &Result<Outcome, ExecuteError>,
+    ) -> Result<bool, Failure> {
+        let (Some(options), Ok(outcome)) = (self.run.schedule.options(), outcome) else {
+            return Ok(false);
+        };
+        let control = &outcome.control;
+        scheduling::leave(run.path(), scheduling::SCHEDULE, &options, control)?;
+        if let Some(text) = scheduling::deadlock(control) {
+            eprintln!("raddle: {text}");
+        }
+        Ok(control.stuck.is_some())
     }
 
     /// Leaves the report where it belongs and says what is in it; the exit code follows.
@@ -293,7 +314,7 @@ impl Run {
             cwd: None,
             limit: self.run.timeout,
             stop_after: self.duration,
-            fixed_layout: self.run.fixed_layout,
+            fixed_layout: self.run.fixed_layout || self.run.schedule.options().is_some(),
             follow: self.run.follow,
             engine,
             directory: logs.to_owned(),
@@ -354,5 +375,7 @@ fn request(hooks: HookSet, detector: DetectorChoice, rules: Rules) -> ProbeReque
         only_places: Vec::new(),
         detector: Some(detector),
         rules,
+        schedule: None,
+        silent: false,
     }
 }

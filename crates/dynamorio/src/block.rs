@@ -173,6 +173,12 @@ impl Point<'_> {
         unsafe { dr::drmgr_is_last_instr(self.context, self.at) != 0 }
     }
 
+    /// Is the instruction a branch of any sort: jump, call, return?
+    pub fn is_branch(&self) -> bool {
+        // SAFETY: a live instruction of the running callback.
+        unsafe { dr::instr_is_cti(self.at) != 0 }
+    }
+
     fn before(&mut self, instruction: *mut dr::instr_t) {
         // SAFETY: the list takes over a fresh instruction.
         unsafe { dr::instrlist_meta_preinsert(self.list, self.at, instruction) }
@@ -438,6 +444,18 @@ impl Point<'_> {
     pub fn increment(&mut self, base: &Scratch, offset: i32) {
         let memory = base_disp(base.register, 0, 0, offset, dr::OPSZ_8);
         self.create_1_1(dr::OP_inc, memory, memory);
+    }
+
+    /// `slot -= 1`, and jumps to `label` unless that made it negative. The flags must be ours.
+    pub fn count_down(&mut self, slot: Slot, label: &Label) {
+        let slot = self.slot(slot, dr::OPSZ_8);
+        // SAFETY: valid operands; the list takes over the instruction.
+        let less = unsafe {
+            let one = immediate(1, dr::OPSZ_1);
+            dr::instr_create_1dst_2src(self.context, dr::OP_sub as i32, slot, one, slot)
+        };
+        self.before(less);
+        self.jump(dr::OP_jns, label);
     }
 
     /// A label to be placed later.

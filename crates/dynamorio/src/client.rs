@@ -37,7 +37,8 @@ pub trait Client: Sync + Sized + 'static {
 
     /// Should the system call with this number be shown?
     fn wants_system_call(&self, number: i32) -> bool;
-    /// A system call is about to be made.
+    /// A system call is about to be made, unless this finishes it. A finished one is not shown to
+    /// [`Client::after_system_call`].
     fn before_system_call(&self, call: &mut SystemCall<'_>);
     /// A system call has returned.
     fn after_system_call(&self, call: &mut SystemCall<'_>);
@@ -169,7 +170,11 @@ unsafe extern "C" fn on_before_system_call<C: Client>(
 ) -> dr::bool_ {
     if C::instance().wants_system_call(number) {
         // SAFETY: a running system-call callback.
-        C::instance().before_system_call(&mut unsafe { SystemCall::new(context, number) });
+        let mut call = unsafe { SystemCall::new(context, number) };
+        C::instance().before_system_call(&mut call);
+        if call.is_finished() {
+            return FALSE;
+        }
     }
     TRUE
 }

@@ -2,6 +2,7 @@
 //! state; and leaving it.
 
 use crate::block::CodeAddress;
+use crate::{FALSE, TRUE};
 use dynamorio_sys as dr;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -77,6 +78,7 @@ pub struct SystemCall<'a> {
     context: *mut c_void,
     /// Its number.
     pub number: i32,
+    finished: bool,
     marker: PhantomData<&'a ()>,
 }
 
@@ -84,7 +86,7 @@ impl SystemCall<'_> {
     /// # Safety
     /// Only inside a system-call callback of this thread.
     pub(crate) unsafe fn new(context: *mut c_void, number: c_int) -> Self {
-        SystemCall { context, number, marker: PhantomData }
+        SystemCall { context, number, finished: false, marker: PhantomData }
     }
 
     /// An argument, from 0. Only before the call.
@@ -99,7 +101,20 @@ impl SystemCall<'_> {
         unsafe { dr::dr_syscall_set_param(self.context, index as c_int, value as dr::reg_t) };
     }
 
-    /// The kernel's answer. Only after the call.
+    /// Answers the call in the kernel's stead: it will not be made. An error is a negative number,
+    /// as the kernel has it. Only before the call.
+    pub fn finish(&mut self, result: i64) {
+        // SAFETY: a running system-call callback.
+        unsafe { dr::dr_syscall_set_result(self.context, result as dr::reg_t) };
+        self.finished = true;
+    }
+
+    /// Was it answered by us?
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// The kernel's answer, or ours. Only after the call.
     pub fn result(&self) -> i64 {
         // SAFETY: a running system-call callback.
         unsafe { dr::dr_syscall_get_result(self.context) as i64 }
@@ -219,6 +234,30 @@ pub fn read(address: u64, into: &mut [u8]) -> usize {
         dr::dr_safe_read(address as *const c_void, into.len(), into.as_mut_ptr().cast(), &mut done);
     }
     done
+}
+
+/// Writes the target's memory; `false` when not all of it could be written.
+pub fn write(address: u64, from: &[u8]) -> bool {
+    let mut done = 0;
+    // SAFETY: the engine survives faults on the destination; the source is ours.
+    let written = unsafe {
+        let to = address as *mut c_void;
+        dr::dr_safe_write(to, from.len(), from.as_ptr().cast(), &mut done)
+    };
+    written != 0 && done == from.len()
+}
+
+/// Runs something that may block for long, while the engine may suspend or end this thread at will:
+/// it must hold no lock.
+pub fn while_suspendable<R>(blocks: impl FnOnce() -> R) -> R {
+    // SAFETY: the current thread's context; each mark is taken back by its counterpart.
+    unsafe {
+        let context = dr::dr_get_current_drcontext();
+        dr::dr_mark_safe_to_suspend(context, TRUE);
+        let done = blocks();
+        dr::dr_mark_safe_to_suspend(context, FALSE);
+        done
+    }
 }
 
 /// Lets other threads run.

@@ -1,6 +1,7 @@
 //! Following one process by its log: records become calls of the observer, in the order things
 //! happened.
 
+use crate::control::{Control, Stuck};
 use crate::{Looked, Observer};
 use raddle_model::{Event, EventKind, Place, StackId, ThreadId};
 use raddle_wire::log::{LogReader, Merger, Record, State};
@@ -68,6 +69,8 @@ pub(crate) struct Followed {
     pub events: u64,
     /// Who did the last of them, and where.
     pub last: Option<(ThreadId, Place)>,
+    /// What the scheduler did.
+    pub control: Control,
     reader: LogReader,
     merger: Merger,
     stacks: HashSet<StackId>,
@@ -87,6 +90,7 @@ impl Followed {
             failure: None,
             events: 0,
             last: None,
+            control: Control::default(),
             reader,
             merger: Merger::default(),
             stacks: HashSet::new(),
@@ -164,6 +168,10 @@ impl Followed {
             Record::Looked { accesses, synchronisations, locks } => {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });
             }
+            Record::Schedule { first, segments } => self.control.decided(first, segments),
+            Record::Meeting(meeting) => self.control.meetings.push(*meeting),
+            Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),
+            Record::Diverged { what } => self.control.divergence = Some(what),
             Record::Failure { what } => self.failure = Some(what),
         });
         match read {

@@ -2,6 +2,7 @@
 //! the way a process died is believed only together with what its log says: the engine lets the
 //! probe finish its log before every end but `SIGKILL`, deadly signals included.
 
+use crate::control::Control;
 use crate::follow::Followed;
 use crate::{End, ExecuteError, Outcome};
 use raddle_wire::log::State;
@@ -40,6 +41,8 @@ pub(crate) struct Ended {
     pub without_symbols: Vec<PathBuf>,
     /// What was noticed on the way.
     pub warnings: Vec<String>,
+    /// What the scheduler did.
+    pub control: Control,
 }
 
 /// A log when nothing more will be written to it.
@@ -106,7 +109,8 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
         }
     }
     let processes = ended.logs.iter().map(|log| log.process).collect::<BTreeSet<_>>().len();
-    Ok(Outcome { end, processes, without_symbols: ended.without_symbols, warnings })
+    let without_symbols = ended.without_symbols;
+    Ok(Outcome { end, processes, without_symbols, warnings, control: ended.control })
 }
 
 /// Is this a signal that stops a target?
@@ -137,6 +141,7 @@ mod tests {
             logs: logs.iter().map(log).collect(),
             without_symbols: Vec::new(),
             warnings: Vec::new(),
+            control: Control::default(),
         }
     }
 

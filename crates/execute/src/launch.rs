@@ -109,6 +109,8 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         max_lag: MAX_LAG,
         private: request.hooks.private.clone(),
         hooks: request.hooks.hooks.clone(),
+        schedule: request.schedule.clone(),
+        silent: request.silent,
     };
     let file = directory.join(OPTIONS_FILE);
     let context = format!("writing {}", file.display());
@@ -195,6 +197,8 @@ mod tests {
             only_places: Vec::new(),
             detector: None,
             rules: raddle_wire::options::Rules::default(),
+            schedule: None,
+            silent: false,
         }
     }
 

@@ -8,6 +8,7 @@
 //! ([`signals`]). What went wrong is an [`ExecuteError`]: ours, and never to be mistaken for how
 //! the target ended, which is an [`Outcome`].
 
+mod control;
 pub mod directory;
 pub mod engine;
 mod error;
@@ -19,6 +20,7 @@ mod signals;
 mod supervise;
 pub mod target;
 
+pub use control::{Control, Stuck};
 pub use directory::RunDirectory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use facts::cache_directory;
@@ -29,7 +31,9 @@ use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_wire::log::HeapBlock;
-use raddle_wire::options::{DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules};
+use raddle_wire::options::{
+    DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,6 +95,10 @@ pub struct ProbeRequest {
     pub detector: Option<DetectorChoice>,
     /// How synchronisation is recognised.
     pub rules: Rules,
+    /// Control who runs; the kernel does, if absent.
+    pub schedule: Option<ScheduleOptions>,
+    /// Report events of threads and modules only.
+    pub silent: bool,
 }
 
 /// What a detector looked at.
@@ -170,6 +178,8 @@ pub struct Outcome {
     pub without_symbols: Vec<PathBuf>,
     /// What the user should know and what did not stop us: a module without facts, for one.
     pub warnings: Vec<String>,
+    /// What the scheduler did in the first process, if there was one.
+    pub control: Control,
 }
 
 impl Outcome {
@@ -204,8 +214,13 @@ mod tests {
     #[test]
     fn exit_codes_are_those_of_a_shell() {
         let code = |end| {
-            let outcome =
-                Outcome { end, processes: 1, without_symbols: Vec::new(), warnings: Vec::new() };
+            let outcome = Outcome {
+                end,
+                processes: 1,
+                without_symbols: Vec::new(),
+                warnings: Vec::new(),
+                control: Control::default(),
+            };
             outcome.exit_code()
         };
         assert_eq!(code(End::Exited(3)), 3);

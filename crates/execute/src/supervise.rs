@@ -1,6 +1,7 @@
 //! The loop beside the running target: follow its logs, answer its questions, pass signals on,
 //! keep the time, and in the end say whether the target ended or we did.
 
+use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle, Progress};
 use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
@@ -296,6 +297,10 @@ impl Supervisor<'_> {
             logs: self.logs.iter_mut().map(LogEnd::of).collect(),
             without_symbols: std::mem::take(&mut self.without_symbols),
             warnings: std::mem::take(&mut self.warnings),
+            control: self
+                .logs
+                .first_mut()
+                .map_or_else(Control::default, |log| std::mem::take(&mut log.control)),
         }
     }
 }

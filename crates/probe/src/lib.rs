@@ -6,6 +6,7 @@
 //! - [`trampoline`]: what a lean call goes through;
 //! - [`middle`]: what it need not go through for most accesses that a detector must see;
 //! - [`monitor`]: hooked functions, system calls, threads and modules become events;
+//! - [`schedule`]: who may run now, if that was asked for;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`stacks`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
@@ -20,6 +21,7 @@ mod memory;
 mod middle;
 mod monitor;
 mod probe;
+mod schedule;
 mod stacks;
 mod thread;
 mod trampoline;

@@ -6,6 +6,7 @@ use crate::memory::environment;
 use crate::memory::log::{Log, Writer};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
+use crate::schedule::Scheduler;
 use crate::stacks::Stacks;
 use crate::thread::{self, Registry};
 use crate::trampoline::{self, Trampoline};
@@ -15,7 +16,7 @@ use raddle_dynamorio::process::{self, MachineState, Module, SystemCall, Thread};
 use raddle_dynamorio::slots::Slots;
 use raddle_model::{Family, ThreadId};
 use raddle_wire::log::{Record, State};
-use raddle_wire::options::{self, ProbeOptions};
+use raddle_wire::options::{self, ProbeOptions, TimeMode};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -32,6 +33,8 @@ pub struct Probe {
     pub instrumentation: Instrumentation,
     pub stacks: Stacks,
     pub analysis: Option<Analysis>,
+    /// Who may run, when that is ours to say.
+    pub scheduler: Option<Scheduler>,
     /// The process that all of this is about. In a fresh fork the engine ends the copies of the
     /// parent's other threads before it tells us of the fork.
     process: AtomicU32,
@@ -60,6 +63,9 @@ fn try_start(options_file: &str) -> Result<(), String> {
     if options.version != options::VERSION {
         return Err(format!("{options_file} has version {}", options.version));
     }
+    if let Some(schedule) = &options.schedule {
+        environment::pin(schedule.time == TimeMode::Virtual);
+    }
     if !environment::hide_engine_variables() {
         return Err("the target's initial stack is not where the kernel says".to_owned());
     }
@@ -77,6 +83,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         instrumentation: Instrumentation::new(&options, shadows),
         stacks: Stacks::default(),
         analysis,
+        scheduler: options.schedule.as_ref().map(Scheduler::new).transpose()?,
         process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,
@@ -148,11 +155,17 @@ impl Client for Probe {
     }
 
     fn thread_start(&self, thread: Thread<'_>) {
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.thread_begins(self, thread.os_id());
+        }
         threads::start(self, thread.os_id());
     }
 
     fn thread_exit(&self, thread: Thread<'_>) {
         threads::exit(self, thread.os_id());
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.thread_gone(self, thread.os_id());
+        }
     }
 
     fn module_load(&self, module: &Module<'_>) {
@@ -164,17 +177,33 @@ impl Client for Probe {
     }
 
     fn wants_system_call(&self, number: i32) -> bool {
-        system_calls::wanted(self, number)
+        self.scheduler.is_some() || system_calls::wanted(self, number)
     }
 
     fn before_system_call(&self, call: &mut SystemCall<'_>) {
-        if let Some(thread) = thread::current(self) {
+        let Some(thread) = thread::current(self) else { return };
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.call_comes(self, thread, call);
+        }
+        if system_calls::wanted(self, call.number) {
             system_calls::before(self, thread, call);
+        }
+        if let Some(scheduler) = &self.scheduler
+            && let Some(result) = scheduler.answer(self, thread, call)
+        {
+            call.finish(result);
+            if system_calls::wanted(self, call.number) {
+                system_calls::after(self, thread, call);
+            }
         }
     }
 
     fn after_system_call(&self, call: &mut SystemCall<'_>) {
-        if let Some(thread) = thread::current(self) {
+        let Some(thread) = thread::current(self) else { return };
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.call_returned(self, thread, call);
+        }
+        if system_calls::wanted(self, call.number) {
             system_calls::after(self, thread, call);
         }
     }
@@ -184,6 +213,9 @@ impl Client for Probe {
             && !blocked
         {
             signals::delivered(self, thread, number, state);
+            if let Some(scheduler) = &self.scheduler {
+                scheduler.flush(thread);
+            }
         }
     }
 
@@ -198,6 +230,10 @@ impl Client for Probe {
         *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
         if let Some(analysis) = self.analysis.as_ref().filter(|_| self.options.follow) {
             analysis.restart();
+        }
+        if let Some(scheduler) = &self.scheduler {
+            // One process is controlled, and this is another.
+            scheduler.stop();
         }
         threads::forked(self, thread.os_id());
         modules::announce_all(self);

@@ -191,6 +191,15 @@ impl Stacks {
         thread.write(&Record::Stack { id, frames });
     }
 
+    /// The calls that led to `spot`, innermost first: the addresses they return to.
+    pub fn callers(&self, thread: &mut ThreadState, spot: Spot) -> Vec<u64> {
+        thread.find_stack(spot.sp);
+        let stack = spot.sp..thread.stack_region.1;
+        let mut frames = Vec::with_capacity(32);
+        self.unwind(&mut thread.stacks.rules, spot, &stack, &[], &mut frames);
+        frames.iter().map(|frame| frame.return_address).collect()
+    }
+
     /// Forgets which stacks were told: the log is another one.
     pub fn forget(&self) {
         let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());

@@ -62,6 +62,8 @@ pub struct ThreadState {
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
     pub system_call: [u64; 6],
+    /// The path of the file that is being opened.
+    pub system_call_path: Option<String>,
     log: Option<Arc<Log>>,
     writer: Writer,
     counts: FxHashMap<(usize, Place), (&'static str, u64)>,
@@ -131,6 +133,7 @@ impl ThreadState {
             site: None,
             stack_region: (0, 0),
             system_call: [0; 6],
+            system_call_path: None,
             log,
             writer: Writer::new(id),
             counts: FxHashMap::default(),
@@ -170,6 +173,12 @@ impl ThreadState {
     pub fn emit(&mut self, probe: &Probe, spot: Spot, kind: EventKind) {
         let family = kind.family();
         if self.log.is_none() || !probe.wants(family) {
+            return;
+        }
+        if let Some(scheduler) = &probe.scheduler {
+            scheduler.event(probe, self, spot, &kind);
+        }
+        if probe.options.silent && !matches!(family, Family::Thread | Family::Process) {
             return;
         }
         if probe.options.count && family != Family::Process {

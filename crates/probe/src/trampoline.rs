@@ -61,8 +61,12 @@ pub mod slot {
     pub const MIDDLE: Slot = Slot(20);
     /// Where the middle path goes when it is not sure: the entry for accesses.
     pub const ACCESS_ENTRY: Slot = Slot(21);
+    /// Not zero while threads run in turn and there are several.
+    pub const CONTROLLED: Slot = Slot(28);
+    /// Branches the thread may make before its next scheduling point.
+    pub const BUDGET: Slot = Slot(29);
     /// How many.
-    pub const COUNT: u32 = 22;
+    pub const COUNT: u32 = 30;
 }
 
 /// The application's registers as a handler sees them.

@@ -1,1 +1,69 @@
 //! Scheduling policies: pure deciders. Knows the model only.
+//!
+//! A controlled execution lets one thread run at a time and asks a [`Policy`] at every *scheduling
+//! point* who runs next. The policy is shown the threads that could run and what each is about to
+//! do; it knows nothing of how they are stopped and started. Each policy is one small file:
+//!
+//! - [`Random`]: uniformly at random;
+//! - [`Pct`]: priorities with a few random changes (Burckhardt et al., ASPLOS 2010);
+//! - [`RoundRobin`]: in turn;
+//! - [`RaceDirected`]: Algorithm 1 of RaceFuzzer: makes two suspected accesses meet;
+//! - [`LockDirected`]: makes threads that take several locks wait for each other;
+//! - [`Replay`]: as a [`Schedule`] says.
+//!
+//! What was decided is a [`Schedule`]: readable, and enough to repeat the execution.
+
+mod lock_directed;
+mod meeting;
+mod pct;
+mod point;
+mod race_directed;
+mod random;
+mod replay;
+mod rng;
+mod round_robin;
+mod schedule;
+
+pub use lock_directed::LockDirected;
+pub use meeting::{Meeting, meetings};
+pub use pct::Pct;
+pub use point::{Access, Candidate, Decision, Point, Policy, Side, Step};
+pub use race_directed::RaceDirected;
+pub use random::Random;
+pub use replay::{Divergence, Replay};
+pub use rng::Rng;
+pub use round_robin::RoundRobin;
+pub use schedule::{Recorder, Schedule, ScheduleError, Segment, Who};
+
+/// A policy as a person asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyName {
+    /// [`Random`].
+    Random,
+    /// [`Pct`] with this many ordering constraints, in an execution of about this many points.
+    Pct {
+        /// The depth of the bugs looked for.
+        depth: u32,
+        /// Scheduling points expected.
+        length: u64,
+    },
+    /// [`RoundRobin`].
+    RoundRobin,
+    /// [`RaceDirected`].
+    RaceDirected,
+    /// [`LockDirected`].
+    LockDirected,
+}
+
+impl PolicyName {
+    /// The policy, drawing its decisions from this seed.
+    pub fn policy(self, seed: u64) -> Box<dyn Policy> {
+        match self {
+            PolicyName::Random => Box::new(Random::new(seed)),
+            PolicyName::Pct { depth, length } => Box::new(Pct::new(seed, depth, length)),
+            PolicyName::RoundRobin => Box::new(RoundRobin),
+            PolicyName::RaceDirected => Box::new(RaceDirected::new(seed)),
+            PolicyName::LockDirected => Box::new(LockDirected::new(seed)),
+        }
+    }
+}

@@ -28,8 +28,9 @@ use std::os::unix::fs::FileExt;
 
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
-/// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings.
-pub const VERSION: u32 = 2;
+/// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings,
+/// 3: what a scheduler decided.
+pub const VERSION: u32 = 3;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -140,11 +141,83 @@ pub enum Record {
         /// The event's name, its place, how often.
         counts: Vec<(String, Place, u64)>,
     },
+    /// Decisions of the scheduler, in order.
+    Schedule {
+        /// How many segments came before.
+        first: u64,
+        /// Who ran (zero: nobody), for how many points, and a digest of what it did.
+        segments: Vec<(ThreadId, u64, u32)>,
+    },
+    /// Two threads stood at conflicting accesses of the watched pair at once.
+    Meeting(Box<Meeting>),
+    /// Nobody can go on: a deadlock. Every thread that waits.
+    Stuck {
+        /// The threads that wait for each other; all, when nobody can run.
+        waits: Vec<Wait>,
+        /// Others could still run.
+        cycle: bool,
+    },
+    /// A replayed execution went another way than its schedule.
+    Diverged {
+        /// Where and how.
+        what: String,
+    },
     /// The probe gave up.
     Failure {
         /// Why, and where.
         what: String,
     },
+}
+
+/// Two threads at conflicting accesses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meeting {
+    /// The scheduling point, from 1.
+    pub point: u64,
+    /// At the first place of the pair.
+    pub first: MetAccess,
+    /// At the second.
+    pub second: MetAccess,
+    /// Was it resolved in favour of the first?
+    pub first_went: bool,
+}
+
+/// One side of a meeting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetAccess {
+    /// Who.
+    pub thread: ThreadId,
+    /// The instruction.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
+    /// First byte.
+    pub address: Address,
+    /// Bytes.
+    pub size: u64,
+    /// Can it change the memory?
+    pub writes: bool,
+    /// Indivisible, as far as known.
+    pub atomic: bool,
+    /// What stood there before either, up to eight bytes, the first byte lowest.
+    pub value: Option<u64>,
+}
+
+/// A thread that waits in a deadlock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// Who.
+    pub thread: ThreadId,
+    /// Where.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
+    /// The lock it waits for, where a hook told.
+    pub wants: Option<Address>,
+    /// The futex it waits on.
+    pub futex: Option<Address>,
+    /// The locks it holds.
+    pub holds: Vec<Address>,
 }
 
 /// A block of the heap.

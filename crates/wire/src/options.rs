@@ -5,7 +5,7 @@ use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,79 @@ pub struct ProbeOptions {
     pub private: Vec<String>,
     /// The merged hook table; module facts refer to it by index.
     pub hooks: Vec<Hook>,
+    /// Let one thread run at a time, as this says. Absent: the kernel schedules.
+    #[serde(default)]
+    pub schedule: Option<ScheduleOptions>,
+    /// Events of threads and modules only: the others are watched for the schedule's sake.
+    #[serde(default)]
+    pub silent: bool,
+}
+
+/// How an execution is controlled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleOptions {
+    /// Who decides.
+    pub policy: PolicyChoice,
+    /// What it draws its decisions from; also fixes how long a thread may run without a point.
+    pub seed: u64,
+    /// What the target sees of time.
+    pub time: TimeMode,
+    /// Places where threads stop before they touch memory: of one pair.
+    pub watch: Vec<WatchedPlace>,
+    /// Threads stop, too, before they ask for a lock while they hold another.
+    #[serde(default)]
+    pub lock_points: bool,
+}
+
+/// The policies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyChoice {
+    /// Any, with equal chances.
+    Random,
+    /// Priorities with `depth` - 1 changes in about `length` points.
+    Pct {
+        /// The depth of the bugs looked for.
+        depth: u32,
+        /// Points expected.
+        length: u64,
+    },
+    /// In turn.
+    RoundRobin,
+    /// Makes the watched accesses meet.
+    RaceDirected,
+    /// Makes threads that take several locks wait for each other.
+    LockDirected,
+    /// As the schedule in this file says.
+    Replay {
+        /// The file.
+        file: String,
+    },
+}
+
+/// What the target sees of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeMode {
+    /// Time that passes with the target's work, and when nobody can run.
+    Virtual,
+    /// The kernel's.
+    Real,
+}
+
+/// A place where threads stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedPlace {
+    /// First or second of the pair; both, when the pair is one place.
+    pub sides: (bool, bool),
+    /// The module's path as the engine reports it.
+    pub module: String,
+    /// The instruction's offset, or a byte of the call of a hooked function.
+    pub offset: u64,
+    /// Only when called, at whatever depth, from here: module and offset of a byte of the call.
+    pub caller: Option<(String, u64)>,
+    /// Bytes touched, where the access itself does not tell (`free`).
+    pub size: Option<u64>,
 }
 
 impl ProbeOptions {

@@ -133,8 +133,13 @@ mod tests {
     #[test]
     fn every_end_has_its_place_in_the_report() {
         let json = |end| {
-            let outcome =
-                Outcome { end, processes: 1, without_symbols: Vec::new(), warnings: Vec::new() };
+            let outcome = Outcome {
+                end,
+                processes: 1,
+                without_symbols: Vec::new(),
+                warnings: Vec::new(),
+                control: Default::default(),
+            };
             serde_json::to_value(super::ended(&Ok(outcome))).unwrap()
         };
         assert_eq!(json(End::Exited(3))["exit"], 3);

@@ -24,6 +24,8 @@ pub struct Plan {
     pub counter: Option<u32>,
     /// The block may run inside opaque functions.
     pub guarded: bool,
+    /// Where threads may have to give way.
+    pub points: crate::schedule::BlockPoints,
     /// Instructions with something to insert, in order.
     pub steps: std::collections::VecDeque<Step>,
 }
@@ -84,6 +86,9 @@ impl Instrumentation {
     pub fn plan(&self, probe: &Probe, block: &Block<'_>) -> Plan {
         let first = block.tag();
         let mut plan = Plan { first, ..Plan::default() };
+        if probe.scheduler.is_some() {
+            plan.points = crate::schedule::BlockPoints::plan(block);
+        }
         if !self.watches_calls {
             return plan;
         }

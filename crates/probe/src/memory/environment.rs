@@ -44,6 +44,37 @@ pub fn hide_engine_variables() -> bool {
     }
 }
 
+/// Makes what the kernel drew for this process the same in every process: the random bytes a program
+/// starts with, and, when its time is to be ours, the vdso, which reads clocks without asking.
+pub fn pin(hide_vdso: bool) {
+    /// Tells a C library to skip the entry.
+    const AT_IGNORE: u64 = 1;
+    let Some(stack) = initial_stack() else { return };
+    // SAFETY: the layout is as in `hide_engine_variables`; AT_RANDOM points to sixteen bytes of the
+    // same writable stack.
+    unsafe {
+        let mut at = stack.add(1 + stack.read() as usize + 1);
+        while at.read() != 0 {
+            at = at.add(1);
+        }
+        at = at.add(1);
+        while at.read() != 0 {
+            match at.read() {
+                libc::AT_SYSINFO_EHDR if hide_vdso => at.write(AT_IGNORE),
+                libc::AT_RANDOM => {
+                    // The lowest byte is zero, as the kernel never promises it is not: it ends up in
+                    // the stack protector's canary, which is best caught by strings.
+                    let bytes = at.add(1).read() as *mut u64;
+                    bytes.write_unaligned(0x8FB7_1C93_5A2E_D600);
+                    bytes.add(1).write_unaligned(0x5D1E_A3B4_977C_20E8);
+                }
+                _ => {}
+            }
+            at = at.add(2);
+        }
+    }
+}
+
 /// An entry of the auxiliary vector. (Our own libc copy was never given it, so its `getauxval` does
 /// not know.)
 pub fn auxiliary(kind: u64) -> Option<u64> {

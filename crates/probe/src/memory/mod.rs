@@ -2,6 +2,7 @@
 //! code of the probe that is about memory lives here.
 
 pub mod environment;
+pub mod kernel;
 pub mod log;
 pub mod quick;
 pub mod shadow;

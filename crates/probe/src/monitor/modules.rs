@@ -165,6 +165,9 @@ pub fn announce_all(probe: &Probe) {
 }
 
 fn announce(probe: &Probe, module: &LoadedModule) {
+    if let Some(scheduler) = &probe.scheduler {
+        scheduler.module_loaded(module);
+    }
     let event = EventKind::ModuleLoad {
         module: module.id,
         path: module.path.clone(),

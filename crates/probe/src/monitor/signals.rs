@@ -34,6 +34,17 @@ impl Dispositions {
         }
     }
 
+    /// Does nothing happen when it comes?
+    pub fn is_ignored(&self, signal: i32) -> bool {
+        let by_default =
+            matches!(signal, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH);
+        match self.of(signal) {
+            libc::SIG_IGN => true,
+            libc::SIG_DFL => by_default,
+            _ => false,
+        }
+    }
+
     fn of(&self, signal: i32) -> usize {
         let slot = self.handlers.get(signal as usize);
         slot.map_or(libc::SIG_DFL, |h| h.load(Ordering::Relaxed) as usize)

@@ -1,0 +1,290 @@
+//! `raddle hunt`: the whole job. Looks for races under several schedules, makes them happen, and spends
+//! what is left of its time on executions under random, PCT and lock-directed schedules, in which bugs without a
+//! data race (lost updates between two critical sections, order violations, deadlocks) show too.
+
+use crate::arguments::{Verbosity, duration};
+use crate::confirm::{effect_of, pair};
+use crate::failure::Failure;
+use crate::runs::{self, Run};
+use crate::scheduling::Time;
+use crate::trial::{Ending, Plan, TrialResult, Written, run_many};
+use clap::Args;
+use raddle_execute::{RunDirectory, target};
+use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Finds the concurrency bugs of a program, makes them happen, and keeps what repeats them
+///
+/// Runs PROGRAM under several schedules with a race detector, confirms what it finds, and then
+/// explores other schedules until the time is up. An execution that crashes, hangs, deadlocks or exits
+/// otherwise than the program does by itself is a finding: `raddle replay H1` repeats it.
+///
+/// Exits with 66 if something was confirmed or failed, or else as the program does by itself.
+#[derive(Debug, Args)]
+pub struct Hunt {
+    /// How long to look
+    #[arg(long, value_name = "T", value_parser = duration, default_value = "1m")]
+    budget: Duration,
+
+    /// At most so many executions after the races
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    executions: u64,
+
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// What the target sees of time
+    #[arg(long, value_enum, default_value_t = Time::Virtual)]
+    time: Time,
+
+    /// Kill an execution after this long: it hangs
+    #[arg(long, value_name = "T", value_parser = duration, default_value = "20s")]
+    timeout: Duration,
+
+    /// Stop at the first failing execution
+    #[arg(long)]
+    first: bool,
+
+    /// Executions at a time [default: one per processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+
+    #[command(flatten)]
+    verbosity: Verbosity,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_names = ["PROGRAM", "ARGUMENTS"])]
+    program: Vec<OsString>,
+}
+
+const EXIT_FOUND: u8 = 66;
+/// Schedules under which races are looked for.
+const DETECTIONS: u64 = 3;
+/// Scheduling points expected before any execution has told.
+const FIRST_LENGTH: u64 = 200;
+/// Executions planned at once: afterwards PCT knows better how long they are.
+const ROUND: u64 = 16;
+/// PCT's depths, in turn: most bugs need two or three constraints.
+const DEPTHS: [u32; 3] = [2, 3, 4];
+
+impl Hunt {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<u8, Failure> {
+        target::resolve(&self.program, None)?;
+        let started = Instant::now();
+        let usual = self.by_itself()?;
+        let report_file = self.detect(started)?;
+        let confirmed = self.confirm(&report_file)?;
+        let watch = suspects(&report_file)?;
+        let failures = self.explore(started, usual, watch)?;
+        for failure in &failures {
+            println!(
+                "{}: {} in {} of {} executions ({}, seed {}); `raddle replay {}/{}` repeats it",
+                failure.id,
+                failure.effect,
+                failure.count,
+                failure.of,
+                failure.policy,
+                failure.plan.schedule.seed,
+                report_file.parent().unwrap_or(Path::new(".")).display(),
+                failure.id
+            );
+        }
+        keep(&report_file, &failures)?;
+        if failures.is_empty() && !confirmed {
+            self.verbosity.note("nothing was confirmed, and no execution failed");
+            return Ok(usual as u8);
+        }
+        Ok(EXIT_FOUND)
+    }
+
+    /// The exit code of the program without us.
+    fn by_itself(&self) -> Result<i32, Failure> {
+        let (name, rest) = self.program.split_first().ok_or_else(|| {
+            Failure::Other("there is no program to run; it stands after --".into())
+        })?;
+        let ran = Command::new(name).args(rest).stdin(Stdio::null()).output();
+        let ran = ran.map_err(Failure::during(format_args!("running {}", name.display())))?;
+        Ok(ran.status.code().unwrap_or(0))
+    }
+
+    /// Looks for races under a few schedules; returns the report with the most of them.
+    fn detect(&self, started: Instant) -> Result<PathBuf, Failure> {
+        let command =
+            std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+        let mut best: Option<(usize, PathBuf)> = None;
+        for seed in self.seed..self.seed.saturating_add(DETECTIONS) {
+            if best.is_some() && started.elapsed() > self.budget / 3 {
+                break;
+            }
+            let time = if self.time == Time::Real { "real" } else { "virtual" };
+            let timeout = format!("{}ms", self.timeout.as_millis());
+            let status = Command::new(&command)
+                .args(["run", "--quiet", "--time", time, "--timeout", &timeout, "--seed"])
+                .arg(seed.to_string())
+                .arg("--")
+                .args(&self.program)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .map_err(Failure::during("looking for races"))?;
+            if matches!(status.code(), Some(125..=127) | None) && best.is_none() {
+                return Err(Failure::Other("`raddle run` failed on this program".into()));
+            }
+            let file = Run::find(None)?;
+            let found = runs::read(&file)?.findings.len();
+            if best.as_ref().is_none_or(|(most, _)| found >= *most) {
+                best = Some((found, file));
+            }
+        }
+        best.map(|(_, file)| file).ok_or_else(|| Failure::Other("there was no time".into()))
+    }
+
+    fn confirm(&self, report: &Path) -> Result<bool, Failure> {
+        if runs::read(report)?.findings.is_empty() {
+            self.verbosity.note("no races were found; exploring schedules");
+            return Ok(false);
+        }
+        let command =
+            std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+        let status = Command::new(command)
+            .arg("confirm")
+            .arg(report)
+            .args(["--seed", &self.seed.to_string()])
+            .status()
+            .map_err(Failure::during("confirming"))?;
+        Ok(status.code() == Some(i32::from(EXIT_FOUND)))
+    }
+
+    /// Executes under random and PCT schedules until the time is up.
+    fn explore(
+        &self,
+        started: Instant,
+        usual: i32,
+        watch: Vec<WatchedPlace>,
+    ) -> Result<Vec<Failed>, Failure> {
+        let scratch = RunDirectory::temporary()?;
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let mut failures: BTreeMap<String, Failed> = BTreeMap::new();
+        let (mut done, mut length) = (0, FIRST_LENGTH);
+        while done < self.executions && started.elapsed() < self.budget {
+            let plans: Vec<Plan> = (done..self.executions.min(done + ROUND))
+                .map(|i| Plan {
+                    program: self.program.clone(),
+                    cwd: cwd.clone(),
+                    limit_ms: self.timeout.as_millis() as u64,
+                    hooks: Vec::new(),
+                    schedule: ScheduleOptions {
+                        policy: match i % 4 {
+                            0 => PolicyChoice::LockDirected,
+                            2 => PolicyChoice::Random,
+                            _ => PolicyChoice::Pct {
+                                depth: DEPTHS[(i / 2) as usize % DEPTHS.len()],
+                                length,
+                            },
+                        },
+                        seed: self.seed.wrapping_add(i),
+                        time: self.time.mode(),
+                        watch: watch.clone(),
+                        lock_points: i % 4 == 0,
+                    },
+                })
+                .collect();
+            let mut news = |i: usize, result: Option<TrialResult>, written: Written| {
+                done += 1;
+                let Some(result) = result else { return true };
+                length = points(&result).max(1);
+                if result.end == Ending::Exit(usual) {
+                    return true;
+                }
+                let effect = effect_of(&result, &written)
+                    .unwrap_or_else(|| format!("exit as never by itself: {:?}", result.end));
+                let id = format!("H{}", failures.len() + 1);
+                let failure = failures.entry(effect.clone()).or_insert_with(|| Failed {
+                    id,
+                    effect,
+                    count: 0,
+                    of: 0,
+                    policy: policy_name(&plans[i]),
+                    plan: plans[i].clone(),
+                    result,
+                });
+                failure.count += 1;
+                !self.first && started.elapsed() < self.budget
+            };
+            let workers = self.jobs.unwrap_or(processors);
+            run_many(&plans, workers, scratch.path(), &mut news)?;
+            if self.first && !failures.is_empty() {
+                break;
+            }
+        }
+        let mut failures: Vec<Failed> = failures.into_values().collect();
+        failures.iter_mut().for_each(|f| f.of = done);
+        failures.sort_by_key(|f| f.id.len());
+        self.verbosity.note(format_args!("{done} executions explored"));
+        Ok(failures)
+    }
+}
+
+/// An execution that failed, and how often such.
+struct Failed {
+    id: String,
+    effect: String,
+    count: u64,
+    of: u64,
+    policy: String,
+    plan: Plan,
+    result: TrialResult,
+}
+
+fn policy_name(plan: &Plan) -> String {
+    crate::scheduling::settings(&plan.schedule).swap_remove(1).1
+}
+
+fn points(result: &TrialResult) -> u64 {
+    raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
+}
+
+/// The places of all races: points where a schedule may change.
+fn suspects(report: &Path) -> Result<Vec<WatchedPlace>, Failure> {
+    let report = runs::read(report)?;
+    let mut seen = BTreeSet::new();
+    let places = report.findings.iter().filter_map(pair::places).flatten();
+    Ok(places.filter(|p| seen.insert((p.module.clone(), p.offset))).collect())
+}
+
+/// Leaves what repeats the failures in the run's directory, and names them in its report.
+fn keep(file: &Path, failures: &[Failed]) -> Result<(), Failure> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let mut rows = Vec::new();
+    for failed in failures {
+        let write = |name: String, text: &str| {
+            let path = directory.join(name);
+            std::fs::write(&path, text)
+                .map_err(Failure::during(format_args!("writing {}", path.display())))
+        };
+        write(format!("{}.schedule", failed.id), &failed.result.schedule)?;
+        let plan = serde_json::to_string_pretty(&failed.plan)
+            .map_err(Failure::during("writing a plan"))?;
+        write(format!("{}.plan", failed.id), &plan)?;
+        rows.push(json!({
+            "id": failed.id,
+            "effect": failed.effect,
+            "end": failed.result.end,
+            "deadlock": failed.result.deadlock,
+            "policy": failed.policy,
+            "seed": failed.plan.schedule.seed.to_string(),
+            "count": failed.count,
+            "executions": failed.of,
+        }));
+    }
+    crate::confirm::change(file, |report: &mut Value| report["failures"] = json!(rows))
+}

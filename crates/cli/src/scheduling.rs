@@ -1,0 +1,150 @@
+//! `--policy`, `--seed` and `--time`: the same words for every command that runs a program.
+
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use raddle_execute::Control;
+use raddle_wire::options::{PolicyChoice, ScheduleOptions, TimeMode};
+use std::path::{Path, PathBuf};
+
+/// The schedule in a run directory.
+pub const SCHEDULE: &str = "schedule";
+/// Points that PCT expects unless told: of the order of what small programs have.
+const LENGTH: u64 = 1_000;
+
+/// Who decides which thread runs.
+#[derive(Debug, Clone, Args)]
+pub struct ScheduleArguments {
+    /// Let one thread run at a time, chosen by this policy [default: the kernel decides; random
+    /// with --seed]
+    #[arg(long, value_enum, help_heading = "Scheduling")]
+    pub policy: Option<PolicyName>,
+
+    /// What the policy draws its decisions from: the same seed is the same execution
+    #[arg(long, value_name = "N", help_heading = "Scheduling")]
+    pub seed: Option<u64>,
+
+    /// How many ordering constraints --policy pct looks for
+    #[arg(long, value_name = "D", default_value_t = 3, help_heading = "Scheduling")]
+    pub depth: u32,
+
+    /// What a scheduled target sees of time: `real` for programs that talk to the outside
+    #[arg(long, value_enum, default_value_t = Time::Virtual, help_heading = "Scheduling")]
+    pub time: Time,
+}
+
+/// The policies, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PolicyName {
+    /// Any thread, with equal chances
+    Random,
+    /// Random priorities, with a few changes
+    Pct,
+    /// Every thread a step, in turn
+    RoundRobin,
+}
+
+/// What time is, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Time {
+    /// Passes with the target's work, and when nobody can run
+    Virtual,
+    /// The machine's
+    Real,
+}
+
+impl Time {
+    /// For the probe.
+    pub fn mode(self) -> TimeMode {
+        match self {
+            Time::Virtual => TimeMode::Virtual,
+            Time::Real => TimeMode::Real,
+        }
+    }
+}
+
+impl ScheduleArguments {
+    /// For the probe; absent when nothing was asked for.
+    pub fn options(&self) -> Option<ScheduleOptions> {
+        if self.policy.is_none() && self.seed.is_none() {
+            return None;
+        }
+        let policy = match self.policy.unwrap_or(PolicyName::Random) {
+            PolicyName::Random => PolicyChoice::Random,
+            PolicyName::Pct => PolicyChoice::Pct { depth: self.depth, length: LENGTH },
+            PolicyName::RoundRobin => PolicyChoice::RoundRobin,
+        };
+        let seed = self.seed.unwrap_or(1);
+        let (time, watch) = (self.time.mode(), Vec::new());
+        Some(ScheduleOptions { policy, seed, time, watch, lock_points: false })
+    }
+}
+
+/// What fixes an execution beside its decisions, for its schedule's file.
+pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
+    let policy = match &options.policy {
+        PolicyChoice::Random => "random".to_owned(),
+        PolicyChoice::Pct { depth, length } => format!("pct {depth} {length}"),
+        PolicyChoice::RoundRobin => "round-robin".to_owned(),
+        PolicyChoice::RaceDirected => "race-directed".to_owned(),
+        PolicyChoice::LockDirected => "lock-directed".to_owned(),
+        PolicyChoice::Replay { file } => format!("replay {file}"),
+    };
+    let time = match options.time {
+        TimeMode::Virtual => "virtual",
+        TimeMode::Real => "real",
+    };
+    let mut settings = vec![
+        ("seed".to_owned(), options.seed.to_string()),
+        ("policy".to_owned(), policy),
+        ("time".to_owned(), time.to_owned()),
+    ];
+    for place in &options.watch {
+        let side = match place.sides {
+            (true, true) => "both",
+            (true, false) => "first",
+            _ => "second",
+        };
+        let caller = place.caller.as_ref();
+        let caller = caller.map_or(String::new(), |(m, o)| format!(" from {m}+{o:#x}"));
+        let at = format!("{side} {}+{:#x}{caller}", place.module, place.offset);
+        settings.push(("watch".to_owned(), at));
+    }
+    settings
+}
+
+/// Leaves the schedule of a controlled execution in a directory; returns its file.
+pub fn leave(
+    directory: &Path,
+    name: &str,
+    options: &ScheduleOptions,
+    control: &Control,
+) -> Result<PathBuf, Failure> {
+    let file = directory.join(name);
+    let schedule = control.schedule(settings(options));
+    std::fs::write(&file, schedule.to_string())
+        .map_err(Failure::during(format_args!("writing {}", file.display())))?;
+    Ok(file)
+}
+
+/// A deadlock in a few lines, for people.
+pub fn deadlock(control: &Control) -> Option<String> {
+    let stuck = control.stuck.as_ref()?;
+    let mut text = match stuck.cycle {
+        true => "deadlock: these threads wait for each other's locks".to_owned(),
+        false => "deadlock: no thread can run".to_owned(),
+    };
+    for wait in &stuck.waits {
+        let list = |locks: &[raddle_model::Address]| {
+            let names: Vec<String> = locks.iter().map(ToString::to_string).collect();
+            names.join(", ")
+        };
+        text.push_str(&format!("\n  {} waits", wait.thread));
+        if let Some(lock) = wait.wants.or(wait.futex) {
+            text.push_str(&format!(" for {lock}"));
+        }
+        if !wait.holds.is_empty() {
+            text.push_str(&format!(", and holds {}", list(&wait.holds)));
+        }
+    }
+    Some(text)
+}

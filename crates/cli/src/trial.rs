@@ -1,0 +1,286 @@
+//! One controlled execution of a plan of many, in a process of its own: `raddle trial PLAN RESULT`,
+//! for our own use. Its streams, signals and death disturb no other.
+
+use crate::events::hooks;
+use crate::failure::Failure;
+use clap::Args;
+use raddle_execute::{
+    Control, End, EngineMode, Execution, Observer, ProbeRequest, RunDirectory, execute,
+};
+use raddle_model::{Event, EventKind, ModuleId, Place, StackId, ThreadId};
+use raddle_wire::log::{Meeting, MetAccess};
+use raddle_wire::options::{MemoryMode, PlaceCount, PlaceFilter, ScheduleOptions};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to execute.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// How long it may run.
+    pub limit_ms: u64,
+    /// Hook files beside the shipped ones.
+    pub hooks: Vec<PathBuf>,
+    /// Who decides.
+    pub schedule: ScheduleOptions,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// How the target ended.
+    pub end: Ending,
+    /// When the pair met.
+    pub meetings: Vec<Met>,
+    /// The deadlock, in words.
+    pub deadlock: Option<String>,
+    /// Where a replay went another way.
+    pub divergence: Option<String>,
+    /// The decisions, as their file has them.
+    pub schedule: String,
+}
+
+/// How a target ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// With this code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It took too long.
+    Hang,
+    /// Nobody could go on.
+    Deadlock,
+}
+
+/// A meeting.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Met {
+    /// Was it resolved in favour of the first of the pair?
+    pub first_went: bool,
+    /// Is one of the accesses atomic?
+    pub atomic: bool,
+    /// The two.
+    pub accesses: [MetSide; 2],
+}
+
+/// One side of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MetSide {
+    /// Who.
+    pub thread: ThreadId,
+    /// `0x…`.
+    pub address: String,
+    /// What stood there.
+    pub value: Option<String>,
+    /// Module and offset of the access and its callers.
+    pub stack: Vec<(String, String)>,
+}
+
+/// Runs one execution of a plan.
+#[derive(Debug, Args)]
+pub struct Trial {
+    /// The plan, as JSON
+    plan: PathBuf,
+    /// Where the result goes
+    result: PathBuf,
+}
+
+impl Trial {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<u8, Failure> {
+        let text = std::fs::read_to_string(&self.plan)
+            .map_err(Failure::during(format_args!("reading {}", self.plan.display())))?;
+        let plan: Plan = serde_json::from_str(&text)
+            .map_err(Failure::during(format_args!("{}", self.plan.display())))?;
+        let mut listener = Listener::default();
+        let (end, control) = run(&plan, true, &mut listener)?;
+        let result = TrialResult {
+            end,
+            meetings: control.meetings.iter().map(|m| listener.met(m)).collect(),
+            deadlock: crate::scheduling::deadlock(&control),
+            divergence: control.divergence.clone(),
+            schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
+        };
+        let text = serde_json::to_string(&result).map_err(Failure::during("writing a result"))?;
+        std::fs::write(&self.result, text)
+            .map_err(Failure::during(format_args!("writing {}", self.result.display())))?;
+        Ok(0)
+    }
+}
+
+/// Executes a plan once, with our own streams; `silent`: no events but those of threads and
+/// modules.
+pub fn run(
+    plan: &Plan,
+    silent: bool,
+    observer: &mut dyn Observer,
+) -> Result<(Ending, Control), Failure> {
+    let directory = RunDirectory::temporary()?;
+    let execution = Execution {
+        program: plan.program.clone(),
+        cwd: Some(plan.cwd.clone()),
+        limit: Some(Duration::from_millis(plan.limit_ms)),
+        stop_after: None,
+        fixed_layout: true,
+        follow: false,
+        engine: EngineMode::Probe(request(plan, silent)?),
+        directory: directory.path().to_owned(),
+        keep_logs: false,
+    };
+    let outcome = execute(&execution, observer)?;
+    let end = match outcome.end {
+        _ if outcome.control.stuck.is_some() => Ending::Deadlock,
+        End::Exited(code) => Ending::Exit(code),
+        End::Killed(signal) | End::Stopped(signal) => Ending::Signal(signal),
+        End::TimedOut => Ending::Hang,
+    };
+    Ok((end, outcome.control))
+}
+
+/// Only synchronisation and the pair are instrumented.
+fn request(plan: &Plan, silent: bool) -> Result<ProbeRequest, Failure> {
+    let watch = &plan.schedule.watch;
+    let place = |w: &raddle_wire::options::WatchedPlace| PlaceFilter {
+        module: w.module.clone(),
+        start: w.offset,
+        end: w.offset + 1,
+    };
+    Ok(ProbeRequest {
+        hooks: hooks(&plan.hooks)?,
+        count: false,
+        memory: if watch.is_empty() { MemoryMode::Off } else { MemoryMode::On },
+        sync: true,
+        functions: false,
+        output: false,
+        stacks: silent || watch.iter().any(|w| w.caller.is_some()),
+        implicit_accesses: false,
+        only_places: watch.iter().map(place).collect(),
+        rules: raddle_wire::options::Rules::default(),
+        detector: None,
+        schedule: Some(plan.schedule.clone()),
+        silent,
+    })
+}
+
+/// Remembers modules and stacks, so that meetings can be told.
+#[derive(Debug, Default)]
+struct Listener {
+    modules: BTreeMap<ModuleId, String>,
+    stacks: BTreeMap<StackId, Vec<Place>>,
+}
+
+impl Listener {
+    fn met(&self, meeting: &Meeting) -> Met {
+        Met {
+            first_went: meeting.first_went,
+            atomic: meeting.first.atomic || meeting.second.atomic,
+            accesses: [&meeting.first, &meeting.second].map(|side| self.side(side)),
+        }
+    }
+
+    fn side(&self, side: &MetAccess) -> MetSide {
+        let name = |p: &Place| {
+            let module = self.modules.get(&p.module).cloned().unwrap_or_default();
+            (module, format!("{:#x}", p.offset))
+        };
+        let stack = self.stacks.get(&side.stack);
+        MetSide {
+            thread: side.thread,
+            address: side.address.to_string(),
+            value: side.value.map(|v| format!("{v:#x}")),
+            stack: stack.map_or_else(|| vec![name(&side.place)], |s| s.iter().map(name).collect()),
+        }
+    }
+}
+
+impl Observer for Listener {
+    fn event(&mut self, _: u32, event: Event) {
+        if let EventKind::ModuleLoad { module, path, .. } = event.kind {
+            self.modules.insert(module, path);
+        }
+    }
+
+    fn stack(&mut self, _: u32, id: StackId, frames: Vec<Place>) {
+        self.stacks.insert(id, frames);
+    }
+
+    fn counts(&mut self, _: u32, _: ThreadId, _: Vec<PlaceCount>) {}
+
+    fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
+}
+
+/// Executes plans, so many at a time, each in a process of its own; `news` hears each result with
+/// the plan's index and what the target wrote, and says whether to go on.
+pub fn run_many(
+    plans: &[Plan],
+    workers: usize,
+    scratch: &Path,
+    news: &mut (dyn FnMut(usize, Option<TrialResult>, Written) -> bool + Send),
+) -> Result<(), Failure> {
+    let command = std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let heard = std::sync::Mutex::new((news, true));
+    std::thread::scope(|scope| {
+        for _ in 0..workers.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(plan) = plans.get(index) else { return };
+                    let (result, written) = one(&command, plan, scratch, index);
+                    let mut heard = heard.lock().unwrap_or_else(|e| e.into_inner());
+                    if heard.1 {
+                        heard.1 = heard.0(index, result, written);
+                    }
+                    if !heard.1 {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// What a target wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// To standard output.
+    pub output: Vec<u8>,
+    /// To standard error.
+    pub errors: Vec<u8>,
+}
+
+fn one(
+    command: &Path,
+    plan: &Plan,
+    scratch: &Path,
+    index: usize,
+) -> (Option<TrialResult>, Written) {
+    let (asked, answered) =
+        (scratch.join(format!("{index}.plan")), scratch.join(format!("{index}.result")));
+    let text = serde_json::to_string(plan).unwrap_or_default();
+    if std::fs::write(&asked, text).is_err() {
+        return (None, Written::default());
+    }
+    let ran = std::process::Command::new(command)
+        .arg("trial")
+        .args([&asked, &answered])
+        .stdin(std::process::Stdio::null())
+        .output();
+    let result = std::fs::read_to_string(&answered).ok();
+    let result = result.and_then(|text| serde_json::from_str(&text).ok());
+    let _ = (std::fs::remove_file(&asked), std::fs::remove_file(&answered));
+    let written = ran.map_or_else(
+        |e| Written { output: Vec::new(), errors: e.to_string().into_bytes() },
+        |ran| Written { output: ran.stdout, errors: ran.stderr },
+    );
+    (result, written)
+}

@@ -1,0 +1,182 @@
+//! `raddle confirm` and `raddle replay`: the paper's two figures as programs.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use support::{Ran, Scratch, raddle};
+
+fn command(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(raddle());
+    command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null());
+    Ran::new(command.output().unwrap())
+}
+
+fn report(scratch: &Scratch) -> Value {
+    let text = std::fs::read_to_string(scratch.path("out/report.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn finding<'a>(report: &'a Value, variable: &str) -> &'a Value {
+    let mut findings = report["findings"].as_array().unwrap().iter();
+    findings.find(|f| f["location"]["name"] == variable).unwrap_or_else(|| panic!("{report:#}"))
+}
+
+fn program(source: &str) -> Option<Scratch> {
+    support::has_probe().then(|| {
+        let scratch = Scratch::new();
+        scratch.compile("figure", source, &["-O0", "-Wl,-z,now"]);
+        scratch
+    })
+}
+
+/// Looks for races under one seed after the other until the program ends well and what was found
+/// is as wanted.
+fn detect(scratch: &Scratch, wanted: impl Fn(&Value) -> bool) -> bool {
+    (1..20).any(|seed| {
+        let _ = std::fs::remove_dir_all(scratch.path("out"));
+        let seed = seed.to_string();
+        command(scratch, &["run", "--quiet", "--seed", &seed, "--out", "out", "--", "./figure"]);
+        let report = report(scratch);
+        report["outcome"]["exit"] == 0 && wanted(&report)
+    })
+}
+
+/// Figure 1 of the paper: the pair on z races; that on x cannot, because y tells thread 2 when x is
+/// set.
+const FIGURE_1: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+volatile int x, y, z;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *thread1(void *unused) {
+    x = 1;
+    pthread_mutex_lock(&lock);
+    y = 1;
+    pthread_mutex_unlock(&lock);
+    if (z == 1) { fputs("ERROR1\n", stderr); exit(3); }
+    return unused;
+}
+static void *thread2(void *unused) {
+    z = 1;
+    pthread_mutex_lock(&lock);
+    if (y == 1) {
+        if (x != 1) { fputs("ERROR2\n", stderr); exit(4); }
+    }
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, NULL, thread1, NULL);
+    pthread_create(&b, NULL, thread2, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn figure_1_the_pair_on_z_is_confirmed_and_the_pair_on_x_never() {
+    let Some(scratch) = program(FIGURE_1) else { return };
+    assert!(detect(&scratch, |report| report["findings"].as_array().unwrap().len() == 2));
+    let ran = command(&scratch, &["confirm", "out", "--trials", "25", "--rates"]);
+    ran.exits(66);
+    let report = report(&scratch);
+    let z = &finding(&report, "z")["confirmation"];
+    assert_eq!((&z["confirmed"], &z["hits"]), (&true.into(), &25.into()), "{z:#}");
+    let effects = z["effects"].as_array().unwrap();
+    assert!(effects.iter().any(|e| e["effect"] == "exit code 3"), "{z:#}");
+    assert!(effects.iter().any(|e| e["effect"] == "nothing"), "{z:#}");
+    let x = &finding(&report, "x")["confirmation"];
+    assert_eq!((&x["confirmed"], &x["hits"]), (&false.into(), &0.into()), "{x:#}");
+    assert_eq!(x["failed"], 0, "{x:#}");
+
+    let id = finding(&report, "z")["id"].as_str().unwrap().to_owned();
+    for order in ["1", "2"] {
+        let name = format!("out/{id}");
+        for _ in 0..5 {
+            let replay = command(&scratch, &["replay", &name, "--order", order]);
+            assert!(replay.exits(0).stderr.contains("repeated"), "{replay:?}");
+        }
+    }
+    let shown = command(&scratch, &["replay", &format!("out/{id}"), "--events"]);
+    let stderr = &shown.exits(0).stderr;
+    assert!(stderr.contains(" read ") && stderr.contains(" write "), "{stderr}");
+}
+
+/// Figure 2: the error needs thread 1's last statement to come before thread 2's first. Its
+/// read and the write are DISTANCE statements apart.
+const FIGURE_2: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+volatile int x;
+volatile long filler;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *thread1(void *unused) {
+    pthread_mutex_lock(&lock);
+    for (long i = 0; i < DISTANCE; i++) filler++;
+    pthread_mutex_unlock(&lock);
+    if (x == 0) exit(3);
+    return unused;
+}
+static void *thread2(void *unused) {
+    x = 1;
+    pthread_mutex_lock(&lock);
+    filler++;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&b, NULL, thread2, NULL);
+    pthread_create(&a, NULL, thread1, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"#;
+
+fn figure_2(distance: &str) {
+    let Some(scratch) = program(&FIGURE_2.replace("DISTANCE", distance)) else { return };
+    const TRIALS: u64 = 30;
+    assert!(detect(&scratch, |report| report["findings"][0]["location"]["name"] == "x"));
+    let trials = TRIALS.to_string();
+    command(&scratch, &["confirm", "out", "--trials", &trials, "--rates"]).exits(66);
+    let report = report(&scratch);
+    let confirmation = &finding(&report, "x")["confirmation"];
+    assert_eq!(confirmation["hits"], TRIALS, "{confirmation:#}");
+    let effects = confirmation["effects"].as_array().unwrap().iter();
+    let errors = effects.filter(|e| e["effect"] == "exit code 3");
+    let errors: u64 = errors.map(|e| e["count"].as_u64().unwrap()).sum();
+    // Of thirty fair coins, outside this in one of thirty thousand.
+    assert!((4..=26).contains(&errors), "{confirmation:#}");
+}
+
+#[test]
+fn figure_2_the_race_is_created_every_time_at_distance_10() {
+    figure_2("10");
+}
+
+#[test]
+fn figure_2_the_race_is_created_every_time_at_distance_1000() {
+    figure_2("1000");
+}
+
+#[test]
+fn figure_2_the_race_is_created_every_time_at_distance_100000() {
+    figure_2("100000");
+}
+
+#[test]
+fn what_cannot_be_confirmed_or_replayed_gets_a_sentence() {
+    let Some(scratch) = program(FIGURE_1) else { return };
+    command(&scratch, &["run", "--quiet", "--seed", "1", "--out", "out", "--", "./figure"]);
+    let wrong = command(&scratch, &["confirm", "out", "--only", "R9"]);
+    assert!(wrong.exits(125).stderr.contains("there is no finding R9; there are R1"), "{wrong:?}");
+    let early = command(&scratch, &["replay", "out/R1"]);
+    assert!(early.exits(125).stderr.contains("was not confirmed"), "{early:?}");
+}

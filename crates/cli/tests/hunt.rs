@@ -1,0 +1,122 @@
+//! `raddle hunt` on bugs without a data race.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use support::{Ran, Scratch, raddle};
+
+/// A lost update: every access is locked, and yet.
+const LOST_UPDATE: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance;
+static void *deposit(void *unused) {
+    pthread_mutex_lock(&lock);
+    int seen = balance;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
+    balance = seen + 1;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, NULL, deposit, NULL);
+    pthread_create(&b, NULL, deposit, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    assert(balance == 2);
+    return 0;
+}
+"#;
+
+fn command(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(raddle());
+    command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null());
+    Ran::new(command.output().unwrap())
+}
+
+#[test]
+fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("bank", LOST_UPDATE, &[]);
+    let arguments = ["hunt", "--first", "--budget", "10m", "--executions", "400", "--", "./bank"];
+    let ran = command(&scratch, &arguments);
+    assert!(ran.exits(66).stdout.contains("H1: failed assertion in 1 of "), "{ran:?}");
+    for _ in 0..5 {
+        let replay = command(&scratch, &["replay", "H1"]);
+        replay.exits(0);
+        assert!(replay.stderr.contains("Assertion `balance == 2' failed"), "{replay:?}");
+    }
+    let run = scratch.path(".raddle");
+    let latest = std::fs::read_dir(run).unwrap().map(|e| e.unwrap().path()).max().unwrap();
+    let report = std::fs::read_to_string(latest.join("report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["failures"][0]["effect"], "failed assertion");
+    assert_eq!(report["failures"][0]["end"]["signal"], 6);
+}
+
+/// Two locks in opposite orders, far apart: by itself it practically never deadlocks.
+const OPPOSITE: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *forth(void *unused) {
+    pthread_mutex_lock(&a);
+    pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+static void *back(void *unused) {
+    for (volatile int i = 0; i < 100000; i++) {}
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&b);
+    return unused;
+}
+int main(void) {
+    pthread_t t, u;
+    pthread_create(&t, NULL, forth, NULL);
+    pthread_create(&u, NULL, back, NULL);
+    pthread_join(t, NULL);
+    pthread_join(u, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_deadlock_is_made_to_happen_and_repeated() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("locks", OPPOSITE, &[]);
+    let arguments = ["hunt", "--first", "--budget", "10m", "--executions", "40", "--", "./locks"];
+    let ran = command(&scratch, &arguments);
+    assert!(ran.exits(66).stdout.contains("H1: deadlock in "), "{ran:?}");
+    for _ in 0..5 {
+        let replay = command(&scratch, &["replay", "H1"]);
+        assert!(replay.exits(0).stderr.contains("wait for each other's locks"), "{replay:?}");
+    }
+}
+
+#[test]
+fn a_sound_program_comes_out_clean() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let sound = LOST_UPDATE
+        .replace("    pthread_mutex_unlock(&lock);\n    pthread_mutex_lock(&lock);\n", "");
+    scratch.compile("bank", &sound, &[]);
+    let ran = command(&scratch, &["hunt", "--budget", "10m", "--executions", "30", "--", "./bank"]);
+    assert_eq!(ran.exits(0).stdout, "", "{ran:?}");
+}

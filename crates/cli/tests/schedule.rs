@@ -1,0 +1,304 @@
+//! Controlled execution: the same seed is the same execution, other seeds are others, nothing stalls,
+//! and a deadlock is noticed.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use support::{Ran, Scratch, raddle};
+
+/// Executions of one seed.
+const REPEATS: usize = 20;
+/// Seeds tried.
+const SEEDS: usize = 10;
+
+/// One controlled execution: its events, its output, its schedule.
+fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, String, String) {
+    let kept = scratch.path(&format!("kept-{seed}"));
+    let _ = std::fs::remove_dir_all(&kept);
+    let events = scratch.path("events");
+    let ran = Command::new(raddle())
+        .args(["events", "--quiet", "--timeout", "60s", "--only", "sync,thread", "--seed"])
+        .arg(seed.to_string())
+        .arg("--output")
+        .arg(&events)
+        .arg("--out")
+        .arg(&kept)
+        .arg("--")
+        .args(program)
+        .current_dir(scratch.path("."))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let ran = Ran::new(ran);
+    ran.exits(0);
+    let schedule = std::fs::read_to_string(kept.join("schedule")).unwrap();
+    let events = std::fs::read_to_string(&events).unwrap();
+    (without_ids(&events), ran.stdout, schedule)
+}
+
+/// The kernel's thread ids are not ours to fix: a join waits while the id stands there.
+fn without_ids(events: &str) -> String {
+    let line = |line: &str| match line.split_once("futex wait while ") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{before}futex wait{}", rest.trim_start())
+        }
+        None => line.to_owned(),
+    };
+    events.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// One seed, one execution; many seeds, many.
+fn is_fixed_by_its_seed(scratch: &Scratch, program: &[&str], least_different: usize) {
+    let first = execution(scratch, 7, program);
+    assert!(first.0.lines().count() > 5, "{}", first.0);
+    for repeat in 1..REPEATS {
+        let again = execution(scratch, 7, program);
+        assert_eq!(first.1, again.1, "output of repeat {repeat}");
+        assert_eq!(difference(&first.2, &again.2), None, "schedule of repeat {repeat}");
+        assert_eq!(difference(&first.0, &again.0), None, "events of repeat {repeat}");
+    }
+    let traces: BTreeSet<String> =
+        (1..=SEEDS).map(|seed| execution(scratch, seed, program).2).collect();
+    assert!(traces.len() >= least_different, "{} schedules of {SEEDS} seeds", traces.len());
+}
+
+/// The first lines that differ.
+fn difference(a: &str, b: &str) -> Option<(String, String)> {
+    let (mut a, mut b) = (a.lines(), b.lines());
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return None,
+            (x, y) if x == y => {}
+            (x, y) => return Some((x.unwrap_or("").into(), y.unwrap_or("").into())),
+        }
+    }
+}
+
+fn source(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedule").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn c_program(name: &str, flags: &[&str]) {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile(name, &source(&format!("{name}.c")), flags);
+    is_fixed_by_its_seed(&scratch, &[&format!("./{name}")], SEEDS - 1);
+}
+
+#[test]
+fn a_racy_counter() {
+    c_program("counter", &[]);
+}
+
+#[test]
+fn conditions_with_time_outs() {
+    c_program("conditions", &[]);
+}
+
+#[test]
+fn barriers_locks_semaphores_and_once() {
+    c_program("primitives", &[]);
+}
+
+#[test]
+fn pipes_and_poll() {
+    c_program("pipes", &[]);
+}
+
+#[test]
+fn an_openmp_team() {
+    c_program("team", &["-fopenmp"]);
+}
+
+fn compiled(compiler: &str, flags: &[&str], name: &str) -> Option<Scratch> {
+    support::has_probe().then(|| {
+        let scratch = Scratch::new();
+        let file = scratch.put(name, source(name));
+        let mut make = Command::new(compiler);
+        make.args(flags).arg(&file).args(["-o", "program"]).current_dir(scratch.path("."));
+        let made = make.output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        scratch
+    })
+}
+
+#[test]
+fn cpp_threads_and_async() {
+    if let Some(scratch) = compiled("g++", &["-g", "-O1", "-pthread"], "threads.cpp") {
+        is_fixed_by_its_seed(&scratch, &["./program"], SEEDS - 1);
+    }
+}
+
+#[test]
+fn rust_channels_and_parking() {
+    if let Some(scratch) = compiled("rustc", &["-g", "-O"], "channels.rs") {
+        is_fixed_by_its_seed(&scratch, &["./program"], SEEDS - 1);
+    }
+}
+
+fn packaged(program: &[&str]) {
+    let there = Command::new(program[0]).arg("--version").output().is_ok();
+    if !support::has_probe() || !there {
+        eprintln!("skipped: no {}", program[0]);
+        return;
+    }
+    let scratch = Scratch::new();
+    let lines: String = (0..60_000).map(|i| format!("{i}\n")).collect();
+    scratch.put("input", lines);
+    is_fixed_by_its_seed(&scratch, program, 2);
+}
+
+#[test]
+fn pigz() {
+    packaged(&["pigz", "-p", "2", "-c", "input"]);
+}
+
+#[test]
+fn xz_with_two_threads() {
+    packaged(&["xz", "-T2", "-c", "--block-size=100000", "input"]);
+}
+
+/// Two threads that take two locks in opposite orders, each after the other has its first; a third
+/// that could run for ever.
+const DEADLOCK: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static void *forth(void *unused) {
+    pthread_mutex_lock(&a);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&b);
+    return unused;
+}
+static void *back(void *unused) {
+    pthread_mutex_lock(&b);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&a);
+    return unused;
+}
+static void *tick(void *unused) {
+    while (TICKS) usleep(1000);
+    return unused;
+}
+int main(void) {
+    pthread_t threads[3];
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&threads[0], NULL, forth, NULL);
+    pthread_create(&threads[1], NULL, back, NULL);
+    pthread_create(&threads[2], NULL, tick, NULL);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
+"#;
+
+fn events(scratch: &Scratch, arguments: &[&str], program: &str) -> Ran {
+    scratch.events(arguments, &[&program])
+}
+
+#[test]
+fn a_deadlock_is_told_also_while_others_run() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (ticks, words) in [("1", "wait for each other's locks"), ("0", "deadlock")] {
+        scratch.compile("stuck", &DEADLOCK.replace("TICKS", ticks), &[]);
+        let ran = events(&scratch, &["--only", "sync", "--seed", "3", "--output", "e"], "./stuck");
+        ran.exits(66);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(ran.stderr.contains("and holds"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_hour_of_sleep_passes_at_once_and_shows_on_the_clock() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let source = "#include <stdio.h>\n#include <time.h>\n#include <unistd.h>\n
+        int main(void) { time_t t = time(NULL); sleep(3600);
+        printf(\"%ld\\n\", (long)(time(NULL) - t)); return 0; }";
+    scratch.compile("sleeper", source, &[]);
+    let started = Instant::now();
+    let ran = events(&scratch, &["--only", "sync", "--seed", "1", "--output", "e"], "./sleeper");
+    assert_eq!(ran.exits(0).stdout, "3600\n");
+    assert!(started.elapsed().as_secs() < 50);
+}
+
+#[test]
+fn a_signal_ends_the_wait_of_its_thread() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let source = r#"
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static sem_t never;
+static volatile sig_atomic_t got;
+static void handler(int signal) { got = signal; }
+static void *wait(void *unused) {
+    int result = sem_wait(&never);
+    printf("%d %d %d\n", result, errno == EINTR, got == SIGUSR1);
+    return unused;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = handler};
+    pthread_t thread;
+    sigaction(SIGUSR1, &action, NULL);
+    sem_init(&never, 0, 0);
+    pthread_create(&thread, NULL, wait, NULL);
+    usleep(1000);
+    pthread_kill(thread, SIGUSR1);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"#;
+    scratch.compile("signalled", source, &[]);
+    for seed in ["1", "2", "3"] {
+        let arguments = ["--only", "sync", "--seed", seed, "--output", "e"];
+        assert_eq!(events(&scratch, &arguments, "./signalled").exits(0).stdout, "-1 1 1\n");
+    }
+}
+
+/// Detection under a seed is repeated whole: the report, but for where it was.
+#[test]
+fn a_detection_run_is_the_same_every_time() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("counter", &source("counter.c"), &["-Wl,-z,now"]);
+    let report = |_| {
+        let out = scratch.path("out");
+        let _ = std::fs::remove_dir_all(&out);
+        let ran = Command::new(raddle())
+            .args(["run", "--quiet", "--seed", "7", "--out", "out", "--", "./counter"])
+            .current_dir(scratch.path("."))
+            .output()
+            .unwrap();
+        let code = ran.status.code();
+        let schedule = std::fs::read_to_string(out.join("schedule")).unwrap();
+        (code, ran.stdout, schedule, std::fs::read_to_string(out.join("report.json")).unwrap())
+    };
+    let all: BTreeSet<_> = (0..5).map(report).collect();
+    assert_eq!(all.len(), 1);
+    let (code, _, schedule, _) = all.first().unwrap();
+    assert_eq!(*code, Some(66));
+    assert!(schedule.starts_with("raddle-schedule/1\nseed 7\npolicy random\n"), "{schedule}");
+}

@@ -1,0 +1,61 @@
+//! What the scheduler did in a controlled execution.
+
+use raddle_model::ThreadId;
+use raddle_schedule::{Schedule, Segment, Who};
+use raddle_wire::log::{Meeting, Wait};
+use std::collections::BTreeMap;
+
+/// The scheduler's side of an outcome; empty when the kernel scheduled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Batches of decisions, by how many came before: each thread writes its own.
+    batches: BTreeMap<u64, Vec<(ThreadId, u64, u32)>>,
+    /// When two threads stood at conflicting accesses of the watched pair.
+    pub meetings: Vec<Meeting>,
+    /// The deadlock that ended it.
+    pub stuck: Option<Stuck>,
+    /// Where a replay went another way.
+    pub divergence: Option<String>,
+}
+
+/// A deadlock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stuck {
+    /// Who waits, and for what.
+    pub waits: Vec<Wait>,
+    /// They wait for each other's locks; otherwise nobody could run.
+    pub cycle: bool,
+}
+
+impl Control {
+    pub(crate) fn decided(&mut self, first: u64, segments: Vec<(ThreadId, u64, u32)>) {
+        self.batches.insert(first, segments);
+    }
+
+    /// The decisions, with the settings that fix the execution beside them.
+    pub fn schedule(&self, settings: Vec<(String, String)>) -> Schedule {
+        let rows = self.batches.values().flatten();
+        let segments = rows.map(|&(thread, points, digest)| Segment {
+            who: if thread.0 == 0 { Who::Nobody } else { Who::Thread(thread) },
+            points,
+            digest,
+        });
+        Schedule { settings, segments: segments.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_put_in_order() {
+        let mut control = Control::default();
+        control.decided(2, vec![(ThreadId(0), 1, 7)]);
+        control.decided(0, vec![(ThreadId(1), 5, 8), (ThreadId(2), 1, 9)]);
+        let schedule = control.schedule(vec![("seed".into(), "3".into())]);
+        let who: Vec<Who> = schedule.segments.iter().map(|s| s.who).collect();
+        assert_eq!(who, [Who::Thread(ThreadId(1)), Who::Thread(ThreadId(2)), Who::Nobody]);
+        assert_eq!(schedule.points(), 7);
+    }
+}

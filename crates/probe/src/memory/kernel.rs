@@ -1,0 +1,76 @@
+//! System calls of our own, and the target's made in its stead.
+
+use std::sync::atomic::AtomicU32;
+
+/// A descriptor that is waited for, as `poll` has it.
+pub type Descriptor = libc::pollfd;
+
+/// Waits until `word` is no longer `expected`, or something wakes this thread. Returns whether a
+/// signal did: a time-out, however long, is what makes the kernel tell.
+pub fn futex_wait(word: &AtomicU32, expected: u32) -> bool {
+    let long = libc::timespec { tv_sec: 3600, tv_nsec: 0 };
+    let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
+    let arguments =
+        [word.as_ptr() as u64, operation, u64::from(expected), &raw const long as u64, 0, 0];
+    call(libc::SYS_futex, arguments) == i64::from(-libc::EINTR)
+}
+
+/// Wakes who waits for `word`.
+pub fn futex_wake(word: &AtomicU32) {
+    let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64;
+    call(libc::SYS_futex, [word.as_ptr() as u64, operation, 1, 0, 0, 0]);
+}
+
+/// Is one of these ready? Waits for at most `nanoseconds`; `None` when a signal came.
+pub fn poll(descriptors: &mut [Descriptor], nanoseconds: u64) -> Option<bool> {
+    let wait = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+    };
+    let (list, count) = (descriptors.as_mut_ptr() as u64, descriptors.len() as u64);
+    match call(libc::SYS_ppoll, [list, count, &raw const wait as u64, 0, 8, 0]) {
+        n if n == i64::from(-libc::EINTR) => None,
+        n => Some(n > 0),
+    }
+}
+
+/// Nanoseconds of a clock of the kernel's.
+pub fn clock(id: i32) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    call(libc::SYS_clock_gettime, [id as u64, &raw mut now as u64, 0, 0, 0, 0]);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The state of a descriptor's file as `fstat` has it: its mode.
+pub fn mode_of(descriptor: i32) -> Option<u32> {
+    // SAFETY: a zeroed struct is filled in by the kernel.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    let result = call(libc::SYS_fstat, [descriptor as u64, &raw mut found as u64, 0, 0, 0, 0]);
+    (result == 0).then_some(found.st_mode)
+}
+
+/// The flags of a descriptor's file, as `F_GETFL` has them.
+pub fn flags_of(descriptor: i32) -> i32 {
+    call(libc::SYS_fcntl, [descriptor as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) as i32
+}
+
+/// Makes a system call with the target's arguments, or with ours: an error is a negative number.
+///
+/// What it does to the target's memory is what the target's own call would have done; calls that
+/// take away our own memory or descriptors must not be made.
+pub fn call(number: i64, arguments: [u64; 6]) -> i64 {
+    let result: i64;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: see above; the kernel checks every pointer it is given. The instruction changes rax,
+    // rcx and r11 only.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            out("rcx") _, out("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}

@@ -1,0 +1,337 @@
+//! System calls that are ours to answer: time, chance, the number of processors, waiting.
+
+use super::table::{Wait, Woken};
+use super::{Newborn, Scheduler, descriptors, futex, signals};
+use crate::memory::{kernel, target};
+use crate::probe::Probe;
+use crate::thread::ThreadState;
+use crate::trampoline::slot;
+use raddle_dynamorio::process::{self, SystemCall};
+use raddle_schedule::Step;
+use std::sync::atomic::Ordering;
+
+/// Processors the target sees: enough for it to use threads, and the same everywhere.
+const PROCESSORS: u64 = 2;
+const SYS_FUTEX_WAITV: i64 = 449;
+
+/// Answers a call; `None` leaves it to the kernel.
+pub fn answer(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &mut SystemCall<'_>,
+) -> Option<i64> {
+    let number = i64::from(call.number);
+    signals::note(scheduler, probe, thread, call);
+    if let Some(result) = of_time(scheduler, call) {
+        return Some(result);
+    }
+    match number {
+        libc::SYS_futex | SYS_FUTEX_WAITV => {
+            let step = scheduler.step_of(probe, thread, call);
+            note_spot(scheduler, probe, thread, call);
+            return match number {
+                libc::SYS_futex => futex::answer(scheduler, probe, thread, call, step),
+                _ => futex::answer_many(scheduler, probe, thread, call, step),
+            };
+        }
+        libc::SYS_sched_yield => return Some(0),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
+            return Some(sleep(scheduler, probe, thread, call));
+        }
+        libc::SYS_getrandom => return Some(random(scheduler, call.argument(0), call.argument(1))),
+        libc::SYS_sched_getaffinity => return Some(processors(call.argument(1), call.argument(2))),
+        libc::SYS_sched_setaffinity => return Some(0),
+        libc::SYS_getcpu => return Some(first_processor(call)),
+        libc::SYS_set_tid_address => {
+            let mut state = scheduler.lock();
+            let entry = state.entry(thread.id)?;
+            entry.clear_id = call.argument(0);
+            return Some(i64::from(entry.os_id));
+        }
+        libc::SYS_set_robust_list => {
+            scheduler.lock().entry(thread.id)?.robust = call.argument(0);
+            return Some(0);
+        }
+        libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
+        libc::SYS_exit => {
+            // The kernel is to do nothing when the thread has ended: we do, in our order.
+            kernel::call(libc::SYS_set_tid_address, [0; 6]);
+            if let Some(entry) = scheduler.lock().entry(thread.id) {
+                entry.leaving = true;
+            }
+        }
+        libc::SYS_exit_group => {
+            scheduler.flush(thread);
+            scheduler.stop();
+        }
+        libc::SYS_execve | libc::SYS_execveat => scheduler.flush(thread),
+        libc::SYS_close => {
+            scheduler.lock().random_descriptors.remove(&(call.argument(0) as i32));
+        }
+        libc::SYS_read if is_random(scheduler, call.argument(0)) => {
+            return Some(random(scheduler, call.argument(1), call.argument(2)));
+        }
+        _ => {}
+    }
+    if let Some(result) = descriptors::answer(scheduler, probe, thread, call) {
+        return Some(result);
+    }
+    let alone = !scheduler.controls_many(thread);
+    let retried = (!alone).then(|| retry(scheduler, probe, thread, call)).flatten();
+    if retried.is_none() && !alone && blocks_otherwise(number) {
+        go_outside(scheduler, probe, thread);
+    }
+    retried
+}
+
+/// A call has returned from the kernel.
+pub fn returned(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) {
+    let number = i64::from(call.number);
+    let result = call.result();
+    match number {
+        libc::SYS_clone | libc::SYS_clone3 => {
+            let is_expected =
+                scheduler.lock().newborn.is_some() || scheduler.born.load(Ordering::Acquire) != 0;
+            if !is_expected {
+                return;
+            }
+            if result < 0 {
+                scheduler.lock().newborn = None;
+                return;
+            }
+            scheduler.await_birth();
+            scheduler.born.store(0, Ordering::Release);
+            thread.slots.set(slot::CONTROLLED, 1);
+            let quantum = scheduler.lock().quantum();
+            thread.slots.set(slot::BUDGET, quantum);
+            let step = scheduler.step_of(probe, thread, call);
+            scheduler.give_way(probe, thread, step);
+        }
+        libc::SYS_openat | libc::SYS_open if result >= 0 => {
+            let path = thread.system_call_path.take();
+            if path.is_some_and(|path| matches!(&*path, "/dev/urandom" | "/dev/random")) {
+                scheduler.lock().random_descriptors.insert(result as i32);
+            }
+        }
+        number if blocks_otherwise(number) => come_back(scheduler, thread),
+        _ => {}
+    }
+}
+
+/// A thread comes: it is to be known before this one goes on.
+fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<'_>) {
+    let is_clone3 = i64::from(call.number) == libc::SYS_clone3;
+    let field = |i: u64| target::word(call.argument(0) + 8 * i).unwrap_or(0);
+    let flags = if is_clone3 { field(0) } else { call.argument(0) };
+    let Some(id) = thread.last_child.filter(|_| flags & libc::CLONE_THREAD as u64 != 0) else {
+        return;
+    };
+    // struct clone_args: flags, pidfd, child_tid, …
+    let child_id = if is_clone3 { field(2) } else { call.argument(3) };
+    let clears = flags & libc::CLONE_CHILD_CLEARTID as u64 != 0;
+    let mut state = scheduler.lock();
+    let mask = state.entry(thread.id).map_or(0, |e| e.mask);
+    state.newborn = Some(Newborn { id, clear_id: if clears { child_id } else { 0 }, mask });
+    scheduler.born.store(0, Ordering::Release);
+}
+
+/// Remembers where the thread is, for a deadlock's report.
+fn note_spot(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) {
+    let at = call.state();
+    let spot = crate::monitor::modules::spot(probe, thread, at.pc, at.general[4], at.general[5]);
+    if let Some(entry) = scheduler.lock().entry(thread.id) {
+        entry.spot = Some(spot);
+    }
+}
+
+/// Looks at clocks.
+fn of_time(scheduler: &Scheduler, call: &SystemCall<'_>) -> Option<i64> {
+    let mut state = scheduler.lock();
+    if !state.clock.is_virtual() {
+        return None;
+    }
+    let (id, to, unit) = match i64::from(call.number) {
+        libc::SYS_clock_gettime => (call.argument(0) as i32, call.argument(1), 1),
+        libc::SYS_gettimeofday => (libc::CLOCK_REALTIME, call.argument(0), 1_000),
+        libc::SYS_time => {
+            let seconds = state.clock.look(libc::CLOCK_REALTIME) / 1_000_000_000;
+            let to = call.argument(0);
+            let failed = to != 0 && !process::write(to, &seconds.to_le_bytes());
+            return Some(if failed { -i64::from(libc::EFAULT) } else { seconds as i64 });
+        }
+        _ => return None,
+    };
+    let now = state.clock.look(id);
+    drop(state);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&(now / 1_000_000_000).to_le_bytes());
+    bytes[8..].copy_from_slice(&(now % 1_000_000_000 / unit).to_le_bytes());
+    let failed = to != 0 && !process::write(to, &bytes);
+    Some(if failed { -i64::from(libc::EFAULT) } else { 0 })
+}
+
+/// The nanoseconds of a `timespec`.
+pub fn time_at(address: u64) -> Option<u64> {
+    let (seconds, rest) = (target::word(address)?, target::word(address + 8)?);
+    Some(seconds.min(i64::MAX as u64).saturating_mul(1_000_000_000).saturating_add(rest))
+}
+
+fn sleep(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) -> i64 {
+    let is_plain = i64::from(call.number) == libc::SYS_nanosleep;
+    let (clock, absolute, time, rest) = if is_plain {
+        (libc::CLOCK_MONOTONIC, false, call.argument(0), call.argument(1))
+    } else {
+        let absolute = call.argument(1) & libc::TIMER_ABSTIME as u64 != 0;
+        (call.argument(0) as i32, absolute, call.argument(2), call.argument(3))
+    };
+    let Some(time) = time_at(time) else { return -i64::from(libc::EFAULT) };
+    let deadline = {
+        let state = scheduler.lock();
+        if absolute { state.clock.deadline(clock, time) } else { state.clock.after(time) }
+    };
+    let step = scheduler.step_of(probe, thread, call);
+    if scheduler.block(probe, thread, Wait::Time, Some(deadline), step) != Woken::Interrupted {
+        return 0;
+    }
+    if rest != 0 && !absolute {
+        let left = deadline.saturating_sub(scheduler.lock().clock.now());
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&(left / 1_000_000_000).to_le_bytes());
+        bytes[8..].copy_from_slice(&(left % 1_000_000_000).to_le_bytes());
+        process::write(rest, &bytes);
+    }
+    -i64::from(libc::EINTR)
+}
+
+/// Fills memory with bytes that look random and are the same in every execution.
+fn random(scheduler: &Scheduler, to: u64, length: u64) -> i64 {
+    let length = length.min(1 << 20);
+    let mut bytes = Vec::with_capacity(length as usize + 8);
+    let mut state = scheduler.lock();
+    while (bytes.len() as u64) < length {
+        bytes.extend(state.random.draw().to_le_bytes());
+    }
+    bytes.truncate(length as usize);
+    if process::write(to, &bytes) { length as i64 } else { -i64::from(libc::EFAULT) }
+}
+
+fn is_random(scheduler: &Scheduler, descriptor: u64) -> bool {
+    scheduler.lock().random_descriptors.contains(&(descriptor as i32))
+}
+
+/// `sched_getaffinity`: returns the bytes written.
+fn processors(size: u64, to: u64) -> i64 {
+    let mask: u64 = (1 << PROCESSORS) - 1;
+    if size < 8 || !size.is_multiple_of(8) {
+        return -i64::from(libc::EINVAL);
+    }
+    if process::write(to, &mask.to_le_bytes()) { 8 } else { -i64::from(libc::EFAULT) }
+}
+
+fn first_processor(call: &SystemCall<'_>) -> i64 {
+    let zero = |at: u64| at == 0 || process::write(at, &[0; 4]);
+    if zero(call.argument(0)) && zero(call.argument(1)) { 0 } else { -i64::from(libc::EFAULT) }
+}
+
+/// Calls that can be made without blocking, again and again, until they succeed.
+fn retry(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) -> Option<i64> {
+    let number = i64::from(call.number);
+    let mut arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
+    let mut deadline = None;
+    // Which result means "not yet".
+    let not_yet = match number {
+        libc::SYS_wait4 => {
+            arguments[2] |= libc::WNOHANG as u64;
+            (call.argument(2) & libc::WNOHANG as u64 == 0).then_some(0)?
+        }
+        libc::SYS_flock => {
+            arguments[1] |= libc::LOCK_NB as u64;
+            (call.argument(1) & libc::LOCK_NB as u64 == 0).then_some(-libc::EAGAIN)?
+        }
+        libc::SYS_fcntl if arguments[1] == libc::F_SETLKW as u64 => {
+            arguments[1] = libc::F_SETLK as u64;
+            -libc::EAGAIN
+        }
+        libc::SYS_fcntl if arguments[1] == libc::F_OFD_SETLKW as u64 => {
+            arguments[1] = libc::F_OFD_SETLK as u64;
+            -libc::EAGAIN
+        }
+        _ => return None,
+    };
+    let step: Step = scheduler.step_of(probe, thread, call);
+    loop {
+        let result = kernel::call(number, arguments);
+        if result != i64::from(not_yet) {
+            return Some(result);
+        }
+        match scheduler.block(probe, thread, Wait::Retry, deadline, step) {
+            Woken::Came(_) => {}
+            Woken::Late => deadline = None,
+            Woken::Interrupted => return Some(-i64::from(libc::EINTR)),
+        }
+    }
+}
+
+/// Calls that may block and that we cannot wait for in the kernel's stead. They are made without the
+/// turn: others run meanwhile, and when it ends is not ours to say.
+fn blocks_otherwise(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_connect
+            | libc::SYS_msgrcv
+            | libc::SYS_msgsnd
+            | libc::SYS_semop
+            | libc::SYS_semtimedop
+            | libc::SYS_pause
+            | libc::SYS_rt_sigsuspend
+            | libc::SYS_rt_sigtimedwait
+            | libc::SYS_waitid
+            | libc::SYS_splice
+            | libc::SYS_sendfile
+            | libc::SYS_io_getevents
+            | libc::SYS_mq_timedreceive
+            | libc::SYS_mq_timedsend
+            | libc::SYS_vfork
+    )
+}
+
+fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
+    let mut state = scheduler.lock();
+    if let Some(entry) = state.entry(thread.id) {
+        entry.wait = Wait::Outside;
+    }
+    let (state, next) = scheduler.choose(probe, thread, state);
+    scheduler.hand_to(state, next);
+}
+
+fn come_back(scheduler: &Scheduler, thread: &ThreadState) {
+    let mut state = scheduler.lock();
+    let Some(entry) = state.entry(thread.id) else { return };
+    if matches!(entry.wait, Wait::Outside) {
+        entry.wake(Woken::Came(0));
+        let turn = entry.turn.clone();
+        drop(state);
+        turn.wait();
+    }
+}

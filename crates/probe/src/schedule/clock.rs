@@ -1,0 +1,82 @@
+//! What the target sees of time.
+//!
+//! Virtual time begins at the same moment in every execution, passes a little with every scheduling
+//! point and every look at a clock (so that a loop that waits for a time to come ends), and
+//! jumps when nobody can run before a deadline.
+
+use crate::memory::kernel;
+use raddle_wire::options::TimeMode;
+
+/// Nanoseconds a scheduling point takes.
+const POINT: u64 = 100;
+/// Nanoseconds a look at a clock takes.
+const LOOK: u64 = 1_000;
+/// What the clocks show at the start: a day in 2025, and a machine up for a quarter of an hour.
+const REAL_START: u64 = 1_750_000_000_000_000_000;
+const MONOTONIC_START: u64 = 1_000_000_000_000;
+
+/// A clock.
+#[derive(Debug)]
+pub struct Clock {
+    mode: TimeMode,
+    /// Virtual nanoseconds since the start.
+    passed: u64,
+}
+
+impl Clock {
+    pub fn new(mode: TimeMode) -> Clock {
+        Clock { mode, passed: 0 }
+    }
+
+    pub fn is_virtual(&self) -> bool {
+        self.mode == TimeMode::Virtual
+    }
+
+    /// Now, on the scale of deadlines.
+    pub fn now(&self) -> u64 {
+        match self.mode {
+            TimeMode::Virtual => self.passed,
+            TimeMode::Real => kernel::clock(libc::CLOCK_MONOTONIC),
+        }
+    }
+
+    /// A scheduling point has passed.
+    pub fn tick(&mut self) {
+        self.passed += POINT;
+    }
+
+    /// What a clock of the kernel's shows; time for the look included.
+    pub fn look(&mut self, id: i32) -> u64 {
+        self.passed += LOOK;
+        self.passed + start(id)
+    }
+
+    /// Time passes until then, virtually.
+    pub fn pass_to(&mut self, deadline: u64) {
+        self.passed = self.passed.max(deadline);
+    }
+
+    /// A time that a clock of the kernel's will show, on the scale of deadlines.
+    pub fn deadline(&self, id: i32, shown: u64) -> u64 {
+        match self.mode {
+            TimeMode::Virtual => shown.saturating_sub(start(id)),
+            TimeMode::Real => {
+                let left = shown.saturating_sub(kernel::clock(id));
+                kernel::clock(libc::CLOCK_MONOTONIC).saturating_add(left)
+            }
+        }
+    }
+
+    /// After so much time from now, on the scale of deadlines.
+    pub fn after(&self, nanoseconds: u64) -> u64 {
+        self.now().saturating_add(nanoseconds)
+    }
+}
+
+fn start(id: i32) -> u64 {
+    match id {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => REAL_START,
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
+        _ => MONOTONIC_START,
+    }
+}

@@ -1,0 +1,262 @@
+//! Waiting for descriptors: a call that would block is made when it will not.
+//!
+//! Readiness is asked again after every wake, because two may wait for one byte. A write that is
+//! longer than what a pipe takes at once is made in pieces.
+
+use super::Scheduler;
+use super::table::{Wait, Woken};
+use crate::memory::kernel::{self, Descriptor};
+use crate::memory::target;
+use crate::probe::Probe;
+use crate::thread::ThreadState;
+use raddle_dynamorio::process::{self, SystemCall};
+use raddle_schedule::Step;
+
+/// What a pipe or socket that is ready for writing takes without blocking: a page.
+const PIECE: u64 = 4096;
+
+/// Waits as the call would, and answers it where waiting is all of it. `None`: the call can be made
+/// now.
+pub fn answer(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &mut SystemCall<'_>,
+) -> Option<i64> {
+    let number = i64::from(call.number);
+    if number == libc::SYS_openat || number == libc::SYS_open {
+        let path = call.argument(u32::from(number == libc::SYS_openat));
+        thread.system_call_path = Some(target::string(path, 64));
+        return None;
+    }
+    if let Some(set) = Multiplexed::of(call) {
+        return Some(multiplex(scheduler, probe, thread, call, set));
+    }
+    if !scheduler.controls_many(thread) {
+        return None;
+    }
+    let (events, flags) = match number {
+        libc::SYS_read | libc::SYS_readv | libc::SYS_accept | libc::SYS_accept4 => {
+            (libc::POLLIN, 0)
+        }
+        libc::SYS_recvfrom => (libc::POLLIN, call.argument(3)),
+        libc::SYS_recvmsg => (libc::POLLIN, call.argument(2)),
+        libc::SYS_recvmmsg => (libc::POLLIN, call.argument(3)),
+        libc::SYS_write | libc::SYS_writev => (libc::POLLOUT, 0),
+        libc::SYS_sendto => (libc::POLLOUT, call.argument(3)),
+        libc::SYS_sendmsg => (libc::POLLOUT, call.argument(2)),
+        libc::SYS_sendmmsg => (libc::POLLOUT, call.argument(3)),
+        _ => return None,
+    };
+    let descriptor = call.argument(0) as i32;
+    if flags & libc::MSG_DONTWAIT as u64 != 0
+        || kernel::flags_of(descriptor) & libc::O_NONBLOCK != 0
+    {
+        return None;
+    }
+    let step = scheduler.step_of(probe, thread, call);
+    let mut waiting = Waiting { scheduler, probe, thread, step, descriptor, events };
+    if matches!(number, libc::SYS_write | libc::SYS_writev) && takes_pieces(descriptor) {
+        let pieces = match number {
+            libc::SYS_write => vec![(call.argument(1), call.argument(2))],
+            _ => vectors(call.argument(1), call.argument(2)),
+        };
+        let all: u64 = pieces.iter().map(|p| p.1).sum();
+        if all > PIECE {
+            return Some(waiting.write(&pieces));
+        }
+    }
+    (!waiting.until_ready()).then_some(-i64::from(libc::EINTR))
+}
+
+fn takes_pieces(descriptor: i32) -> bool {
+    let kind = kernel::mode_of(descriptor).map(|mode| mode & libc::S_IFMT);
+    matches!(kind, Some(libc::S_IFIFO | libc::S_IFSOCK))
+}
+
+/// The stretches of memory that an array of `iovec` names.
+fn vectors(address: u64, count: u64) -> Vec<(u64, u64)> {
+    let one = |i| Some((target::word(address + 16 * i)?, target::word(address + 16 * i + 8)?));
+    (0..count.min(1024)).map_while(one).collect()
+}
+
+struct Waiting<'a> {
+    scheduler: &'a Scheduler,
+    probe: &'a Probe,
+    thread: &'a mut ThreadState,
+    step: Step,
+    descriptor: i32,
+    events: i16,
+}
+
+impl Waiting<'_> {
+    /// False when a signal came instead.
+    fn until_ready(&mut self) -> bool {
+        let wanted = Descriptor { fd: self.descriptor, events: self.events, revents: 0 };
+        loop {
+            if kernel::poll(&mut [wanted], 0) != Some(false) {
+                return true;
+            }
+            let wait = Wait::Descriptors(vec![wanted]);
+            if self.scheduler.block(self.probe, self.thread, wait, None, self.step)
+                == Woken::Interrupted
+            {
+                return false;
+            }
+        }
+    }
+
+    /// A blocking write of all of it.
+    fn write(&mut self, pieces: &[(u64, u64)]) -> i64 {
+        let mut written = 0;
+        for &(start, length) in pieces {
+            let mut done = 0;
+            while done < length {
+                let result = if self.until_ready() {
+                    let size = (length - done).min(PIECE);
+                    let descriptor = self.descriptor as u64;
+                    kernel::call(libc::SYS_write, [descriptor, start + done, size, 0, 0, 0])
+                } else {
+                    -i64::from(libc::EINTR)
+                };
+                match result {
+                    n if n > 0 => {
+                        done += n as u64;
+                        written += n;
+                    }
+                    error => return if written > 0 { written } else { error },
+                }
+            }
+        }
+        written
+    }
+}
+
+/// A call that waits for several descriptors.
+struct Multiplexed {
+    /// What is waited for.
+    list: Vec<Descriptor>,
+    /// Nanoseconds; absent for ever.
+    time: Option<u64>,
+    /// The arguments of the same call without waiting; `zero` is where a zero time stands.
+    arguments: [u64; 6],
+    zero: Option<usize>,
+}
+
+impl Multiplexed {
+    fn of(call: &SystemCall<'_>) -> Option<Multiplexed> {
+        let mut arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
+        let milliseconds = |n: u64| u64::try_from(n as i32).ok().map(|n| n * 1_000_000);
+        let timespec = |at: u64| if at == 0 { None } else { super::calls::time_at(at) };
+        let number = i64::from(call.number);
+        let (list, time, zero) = match number {
+            libc::SYS_poll => {
+                let time = milliseconds(arguments[2]);
+                arguments[2] = 0;
+                (polled(arguments[0], arguments[1]), time, None)
+            }
+            libc::SYS_ppoll => {
+                (polled(arguments[0], arguments[1]), timespec(arguments[2]), Some(2))
+            }
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait => {
+                let time = milliseconds(arguments[3]);
+                arguments[3] = 0;
+                (vec![readable(arguments[0])], time, None)
+            }
+            libc::SYS_epoll_pwait2 => {
+                (vec![readable(arguments[0])], timespec(arguments[3]), Some(3))
+            }
+            libc::SYS_select => {
+                let time = match arguments[4] {
+                    0 => None,
+                    // struct timeval: seconds and microseconds.
+                    at => {
+                        let (s, us) = (target::word(at)?, target::word(at + 8)?);
+                        Some(s.saturating_mul(1_000_000_000).saturating_add(us * 1_000))
+                    }
+                };
+                (selected(&arguments), time, Some(4))
+            }
+            libc::SYS_pselect6 => (selected(&arguments), timespec(arguments[4]), Some(4)),
+            _ => return None,
+        };
+        Some(Multiplexed { list, time, arguments, zero })
+    }
+}
+
+fn readable(descriptor: u64) -> Descriptor {
+    Descriptor { fd: descriptor as i32, events: libc::POLLIN, revents: 0 }
+}
+
+/// An array of `pollfd`.
+fn polled(address: u64, count: u64) -> Vec<Descriptor> {
+    let one = |i| {
+        let word = target::word(address + 8 * i)?;
+        Some(Descriptor { fd: word as i32, events: (word >> 32) as i16, revents: 0 })
+    };
+    (0..count.min(65_536)).map_while(one).collect()
+}
+
+/// The sets of `select`: to read, to write, exceptions.
+fn selected(arguments: &[u64; 6]) -> Vec<Descriptor> {
+    let kinds = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
+    let mut list = Vec::new();
+    for (set, events) in arguments[1..4].iter().zip(kinds).filter(|(set, _)| **set != 0) {
+        for fd in 0..arguments[0].min(65_536) {
+            let word = target::word(set + fd / 64 * 8).unwrap_or(0);
+            if word >> (fd % 64) & 1 != 0 {
+                list.push(Descriptor { fd: fd as i32, events, revents: 0 });
+            }
+        }
+    }
+    list
+}
+
+fn multiplex(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+    mut set: Multiplexed,
+) -> i64 {
+    let step = scheduler.step_of(probe, thread, call);
+    let deadline = set.time.map(|time| scheduler.lock().clock.after(time));
+    let zero = [0u64; 2];
+    if let Some(index) = set.zero {
+        set.arguments[index] = zero.as_ptr() as u64;
+    }
+    // The sets of `select` are overwritten by each try.
+    let sets: Vec<(u64, Vec<u8>)> = match i64::from(call.number) {
+        libc::SYS_select | libc::SYS_pselect6 => {
+            let size = set.arguments[0].min(65_536).div_ceil(64) as usize * 8;
+            let given = set.arguments[1..4].iter().filter(|at| **at != 0);
+            let copy = |at: &u64| {
+                let mut bytes = vec![0; size];
+                process::read(*at, &mut bytes);
+                (*at, bytes)
+            };
+            given.map(copy).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut woken = Woken::Came(0);
+    loop {
+        let result = kernel::call(i64::from(call.number), set.arguments);
+        if result != 0 || set.time == Some(0) || woken == Woken::Late {
+            return result;
+        }
+        if woken == Woken::Interrupted {
+            return -i64::from(libc::EINTR);
+        }
+        for (at, bytes) in &sets {
+            process::write(*at, bytes);
+        }
+        // An epoll descriptor is ready when something in it is; with nothing to wait for but time,
+        // that is all there is.
+        let wait = match set.list.as_slice() {
+            [] if deadline.is_some() => Wait::Time,
+            _ => Wait::Descriptors(set.list.clone()),
+        };
+        woken = scheduler.block(probe, thread, wait, deadline, step);
+    }
+}

@@ -1,0 +1,307 @@
+//! Controlled execution: one thread runs at a time, and a policy says which.
+//!
+//! There is one *turn*. Who has it runs; everybody else stands in a wait of ours, on a word of its
+//! own ([`turn`]). At a *scheduling point* the running thread asks the policy and hands the turn on:
+//! before system calls, atomic instructions, watched places, and after so many branches
+//! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
+//! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
+//! time is ours as well ([`clock`]). When nobody can go on, that is a deadlock ([`stuck`]).
+//!
+//! All of it is one state behind one lock, and only the thread that has the turn changes it (but for
+//! a new thread entering its name, while its creator waits for that).
+
+mod calls;
+mod clock;
+mod descriptors;
+mod farewell;
+mod futex;
+mod points;
+mod signals;
+mod stuck;
+mod table;
+mod turn;
+mod watch;
+
+pub use points::BlockPoints;
+
+use crate::memory::kernel;
+use crate::monitor::modules::{self, LoadedModule};
+use crate::probe::Probe;
+use crate::thread::ThreadState;
+use crate::trampoline::slot;
+use clock::Clock;
+use raddle_dynamorio::process::{self, SystemCall};
+use raddle_model::ThreadId;
+use raddle_schedule::{Policy, PolicyName, Recorder, Replay, Rng, Schedule, Step};
+use raddle_wire::options::{PolicyChoice, ScheduleOptions};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use table::{Entry, Table};
+
+/// Branches a thread may make between two scheduling points, on average. A point costs a
+/// microsecond: one in five thousand branches is lost in the noise, and a spinning thread gives way
+/// within some ten microseconds.
+const QUANTUM: u64 = 5_000;
+
+/// Who may run.
+#[derive(Debug)]
+pub struct Scheduler {
+    /// Not in a forked child, and not while the process ends.
+    on: AtomicBool,
+    /// Set by a new thread when it is known; its creator waits for it.
+    born: AtomicU32,
+    watched: watch::Watched,
+    /// Asking for a lock while another is held is a point.
+    lock_points: bool,
+    /// Signals whose handlers let calls go on, one bit each.
+    restarting: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// What the thread with the turn changes.
+#[derive(Debug)]
+struct State {
+    table: Table,
+    /// Who has the turn; absent when it has just ended.
+    current: Option<ThreadId>,
+    /// The thread under way.
+    newborn: Option<Newborn>,
+    policy: Box<dyn Policy>,
+    recorder: Recorder,
+    /// Segments not written yet, and how many were.
+    segments: Vec<(ThreadId, u64, u32)>,
+    written: u64,
+    points: u64,
+    diverged: bool,
+    meetings: u32,
+    clock: Clock,
+    quanta: Rng,
+    random: Rng,
+    /// Descriptors that give random bytes.
+    random_descriptors: BTreeSet<i32>,
+}
+
+/// A thread that is being made.
+#[derive(Debug, Clone, Copy)]
+struct Newborn {
+    id: ThreadId,
+    /// Where the kernel is to write zero when it ends.
+    clear_id: u64,
+    mask: u64,
+}
+
+impl Scheduler {
+    /// As the options say.
+    pub fn new(options: &ScheduleOptions) -> Result<Scheduler, String> {
+        let seed = options.seed;
+        let policy: Box<dyn Policy> = match &options.policy {
+            PolicyChoice::Random => PolicyName::Random.policy(seed),
+            &PolicyChoice::Pct { depth, length } => PolicyName::Pct { depth, length }.policy(seed),
+            PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
+            PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
+            PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
+            PolicyChoice::Replay { file } => {
+                let text = std::fs::read_to_string(file)
+                    .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
+                let schedule = Schedule::parse(&text).map_err(|e| format!("{file}: {e}"))?;
+                Box::new(Replay::new(&schedule))
+            }
+        };
+        Ok(Scheduler {
+            on: AtomicBool::new(true),
+            born: AtomicU32::new(0),
+            watched: watch::Watched::new(&options.watch),
+            lock_points: options.lock_points,
+            restarting: AtomicU64::new(0),
+            state: Mutex::new(State {
+                table: Table::default(),
+                current: None,
+                newborn: None,
+                policy,
+                recorder: Recorder::default(),
+                segments: Vec::new(),
+                written: 0,
+                points: 0,
+                diverged: false,
+                meetings: 0,
+                clock: Clock::new(options.time),
+                quanta: Rng::new(seed, 4),
+                // The same whatever the seed: it decides the schedule and nothing else.
+                random: Rng::new(0, 5),
+                random_descriptors: BTreeSet::new(),
+            }),
+        })
+    }
+
+    /// The current thread is new: known from here on, and running when it is its turn.
+    pub fn thread_begins(&self, probe: &Probe, os_id: u32) {
+        if !self.is_on() || !probe.is_own_process() {
+            return;
+        }
+        let mut state = self.lock();
+        if state.table.is_empty() {
+            state.table.add(Entry::new(ThreadId::MAIN, os_id, 0, 0));
+            state.current = Some(ThreadId::MAIN);
+            return;
+        }
+        // Without a creator that waits for it, it is the child of a vfork: another process.
+        let Some(newborn) = state.newborn.take() else { return };
+        let entry = Entry::new(newborn.id, os_id, newborn.clear_id, newborn.mask);
+        let turn = entry.turn.clone();
+        state.table.add(entry);
+        let quantum = state.quantum();
+        drop(state);
+        self.born.store(1, Ordering::Release);
+        kernel::futex_wake(&self.born);
+        probe.slots.set(slot::CONTROLLED, 1);
+        probe.slots.set(slot::BUDGET, quantum);
+        turn.wait();
+    }
+
+    /// The current thread has ended but for what the engine does; others may run.
+    pub fn thread_gone(&self, probe: &Probe, os_id: u32) {
+        if !self.is_on() {
+            return;
+        }
+        let mut state = self.lock();
+        let Some(id) = state.table.leaving(os_id) else { return };
+        let Some(entry) = state.table.remove(id) else { return };
+        farewell::let_go(&mut state.table, &entry);
+        state.current = None;
+        if state.table.is_empty() {
+            return;
+        }
+        let Some(mut reporter) = stuck::reporter(probe) else { return };
+        let (mut state, next) = self.choose(probe, &mut reporter, state);
+        if state.segments.len() >= turn::BATCH {
+            state.write(&mut reporter);
+        }
+        reporter.close();
+        self.hand_to(state, next);
+    }
+
+    /// A system call comes: others may run before it.
+    pub fn call_comes(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+        if !self.controls_many(thread) {
+            return;
+        }
+        let step = match i64::from(call.number) {
+            libc::SYS_rt_sigreturn | libc::SYS_exit_group => return,
+            libc::SYS_sched_yield => Step::Yield,
+            number if is_private(number) => return,
+            _ => self.step_of(probe, thread, call),
+        };
+        self.give_way(probe, thread, step);
+    }
+
+    fn step_of(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Step {
+        let pc = call.state().pc;
+        let place = modules::spot(probe, thread, pc, 0, 0).place;
+        Step::SystemCall { number: call.number as u32, place }
+    }
+
+    /// A system call has returned from the kernel.
+    pub fn call_returned(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+        if self.is_on() && self.lock().table.get(thread.id).is_some() {
+            calls::returned(self, probe, thread, call);
+        }
+    }
+
+    /// Answers a call in the kernel's stead, if that is ours to do.
+    pub fn answer(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        call: &mut SystemCall<'_>,
+    ) -> Option<i64> {
+        if !self.is_on() || self.lock().table.get(thread.id).is_none() {
+            return None;
+        }
+        calls::answer(self, probe, thread, call)
+    }
+
+    /// A module was loaded: watched places may be in it.
+    pub fn module_loaded(&self, module: &LoadedModule) {
+        self.watched.module_loaded(module);
+    }
+
+    /// Writes the decisions down that are not written yet.
+    pub fn flush(&self, thread: &mut ThreadState) {
+        if self.is_on() {
+            self.lock().write_all(thread);
+        }
+    }
+
+    /// Nothing is controlled from here on.
+    pub fn stop(&self) {
+        self.on.store(false, Ordering::Release);
+    }
+
+    fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    /// Is this thread controlled, and not alone?
+    fn controls_many(&self, thread: &ThreadState) -> bool {
+        if !self.is_on() {
+            return false;
+        }
+        let state = self.lock();
+        state.table.len() > 1 && state.table.get(thread.id).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Waits until the thread under way is known: numbers would depend on luck otherwise.
+    fn await_birth(&self) {
+        process::while_suspendable(|| {
+            while self.born.load(Ordering::Acquire) == 0 {
+                kernel::futex_wait(&self.born, 0);
+            }
+        });
+    }
+}
+
+/// Calls that no other thread can tell from their absence: giving way before them would only
+/// make schedules longer, and those that matter rarer among them.
+fn is_private(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_mremap
+            | libc::SYS_madvise
+            | libc::SYS_brk
+            | libc::SYS_rt_sigprocmask
+            | libc::SYS_rt_sigaction
+            | libc::SYS_sigaltstack
+            | libc::SYS_set_robust_list
+            | libc::SYS_set_tid_address
+            | libc::SYS_rseq
+            | libc::SYS_gettid
+            | libc::SYS_getpid
+            | libc::SYS_clock_gettime
+            | libc::SYS_gettimeofday
+            | libc::SYS_time
+            | libc::SYS_getrandom
+            | libc::SYS_prctl
+            | libc::SYS_sched_getaffinity
+            | libc::SYS_clone
+            | libc::SYS_clone3
+    )
+}
+
+impl State {
+    /// Branches until the next point.
+    fn quantum(&mut self) -> u64 {
+        1 + self.quanta.below(2 * QUANTUM)
+    }
+
+    fn entry(&mut self, thread: ThreadId) -> Option<&mut Entry> {
+        self.table.get_mut(thread)
+    }
+}

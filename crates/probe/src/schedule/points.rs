@@ -1,0 +1,82 @@
+//! Scheduling points in the target's code: before atomic instructions, and after so many branches.
+//!
+//! Points are counted in the target's terms: a branch is a branch of its code and an atomic instruction is one,
+//! whatever else is inserted. So the same seed means the same execution whoever watches. Both are
+//! clean calls, because a thread may have to wait in them; code before each keeps them rare:
+//! nothing is called while there is one thread only.
+
+use crate::monitor::modules;
+use crate::probe::Probe;
+use crate::thread::{self, ThreadState};
+use crate::trampoline::slot;
+use raddle_decode::decode;
+use raddle_dynamorio::block::{Block, Point};
+use raddle_dynamorio::client::Client;
+use raddle_schedule::Step;
+
+/// Where threads may have to give way in a block.
+#[derive(Debug, Default)]
+pub struct BlockPoints {
+    controlled: bool,
+    atomics: Vec<u64>,
+}
+
+impl BlockPoints {
+    /// Looks at a block.
+    pub fn plan(block: &Block<'_>) -> BlockPoints {
+        let is_atomic = |pc: u64, bytes: &[u8]| {
+            decode(bytes, pc).is_some_and(|decoded| decoded.atomic && !decoded.fence_only)
+        };
+        let atomics = block.instructions().filter(|i| is_atomic(i.pc, i.bytes)).map(|i| i.pc);
+        BlockPoints { controlled: true, atomics: atomics.collect() }
+    }
+
+    /// Inserts what belongs before the instruction at this point.
+    pub fn insert(&self, point: &mut Point<'_>, pc: u64) {
+        if self.controlled && point.is_branch() {
+            point.reserve_flags();
+            let done = point.new_label();
+            point.count_down(slot::BUDGET, &done);
+            point.clean_call(at_branch, pc);
+            point.place(done);
+            point.release_flags();
+        }
+        if self.atomics.contains(&pc) {
+            point.reserve_flags();
+            let done = point.new_label();
+            point.skip_if_zero(slot::CONTROLLED, &done);
+            point.clean_call(at_atomic, pc);
+            point.place(done);
+            point.release_flags();
+        }
+    }
+}
+
+extern "C" fn at_branch(pc: u64) {
+    at(pc, Step::Branch);
+}
+
+extern "C" fn at_atomic(pc: u64) {
+    at(pc, Step::Atomic);
+}
+
+fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
+    let probe = Probe::instance();
+    let Some(thread) = thread::current(probe) else { return };
+    let Some(scheduler) = &probe.scheduler else { return };
+    let place = modules::spot(probe, thread, pc, 0, 0).place;
+    let step = step(place);
+    // An atomic instruction does not renew the budget, or a loop of few would never be a spin.
+    if matches!(step, Step::Branch(_)) && scheduler.is_alone(thread) {
+        return;
+    }
+    give_way(scheduler, probe, thread, step);
+}
+
+fn give_way(scheduler: &super::Scheduler, probe: &Probe, thread: &mut ThreadState, step: Step) {
+    if scheduler.controls_many(thread) {
+        scheduler.give_way(probe, thread, step);
+    } else {
+        thread.slots.set(slot::CONTROLLED, 0);
+    }
+}

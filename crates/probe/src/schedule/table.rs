@@ -1,0 +1,215 @@
+//! The threads and what each waits for.
+
+use super::turn::Turn;
+use crate::memory::kernel::Descriptor;
+use crate::stacks::Spot;
+use raddle_model::{Address, StackId, ThreadId};
+use raddle_schedule::{Candidate, Step};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A thread.
+#[derive(Debug)]
+pub struct Entry {
+    pub id: ThreadId,
+    pub os_id: u32,
+    pub turn: Arc<Turn>,
+    /// What it does first when it runs.
+    pub step: Step,
+    pub wait: Wait,
+    /// When it stops waiting, by our clock.
+    pub deadline: Option<u64>,
+    /// Why it stopped waiting.
+    pub woken: Woken,
+    /// Where to write zero when it ends, and whom to wake.
+    pub clear_id: u64,
+    /// Its list of robust locks.
+    pub robust: u64,
+    /// Signals it does not want now.
+    pub mask: u64,
+    /// The signal that ended its last wait, if one did.
+    pub interrupted_by: u32,
+    /// It is on its way out.
+    pub leaving: bool,
+    /// Where it is, when that was looked at, and by which calls it got there.
+    pub spot: Option<Spot>,
+    pub stack: StackId,
+    /// Locks it holds and the one it asks for, as hooks tell.
+    pub held: Vec<Address>,
+    pub wanted: Option<Address>,
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone)]
+pub enum Wait {
+    /// Nothing: it can run.
+    Nothing,
+    /// A wake of a futex. `arrival` orders those who wait.
+    Futex { addresses: Vec<Futex>, arrival: u64 },
+    /// Its deadline only.
+    Time,
+    /// One of these to be ready.
+    Descriptors(Vec<Descriptor>),
+    /// Something that is found out by trying again.
+    Retry,
+    /// The kernel: it makes a call that we do not know how to wait for, without the turn.
+    Outside,
+}
+
+/// A futex that is waited for.
+#[derive(Debug, Clone, Copy)]
+pub struct Futex {
+    pub address: u64,
+    pub bits: u32,
+}
+
+/// Why a thread stopped waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// What it waited for came; of several futexes, this one.
+    Came(usize),
+    /// Its deadline came.
+    Late,
+    /// A signal came.
+    Interrupted,
+}
+
+impl Entry {
+    pub fn new(id: ThreadId, os_id: u32, clear_id: u64, mask: u64) -> Entry {
+        Entry {
+            id,
+            os_id,
+            turn: Arc::default(),
+            step: Step::Start,
+            wait: Wait::Nothing,
+            deadline: None,
+            woken: Woken::Came(0),
+            clear_id,
+            robust: 0,
+            mask,
+            interrupted_by: 0,
+            leaving: false,
+            spot: None,
+            stack: StackId::NONE,
+            held: Vec::new(),
+            wanted: None,
+        }
+    }
+
+    pub fn wake(&mut self, why: Woken) {
+        self.wait = Wait::Nothing;
+        self.deadline = None;
+        self.woken = why;
+    }
+
+    fn futex(&self, address: u64, bits: u32) -> Option<(u64, usize)> {
+        let Wait::Futex { addresses, arrival } = &self.wait else { return None };
+        let is_it = |f: &Futex| f.address == address && f.bits & bits != 0;
+        Some((*arrival, addresses.iter().position(is_it)?))
+    }
+}
+
+/// All threads, by their numbers.
+#[derive(Debug, Default)]
+pub struct Table {
+    entries: BTreeMap<ThreadId, Entry>,
+    arrivals: u64,
+}
+
+impl Table {
+    pub fn add(&mut self, entry: Entry) {
+        self.entries.insert(entry.id, entry);
+    }
+
+    pub fn remove(&mut self, id: ThreadId) -> Option<Entry> {
+        self.entries.remove(&id)
+    }
+
+    pub fn get(&self, id: ThreadId) -> Option<&Entry> {
+        self.entries.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: ThreadId) -> Option<&mut Entry> {
+        self.entries.get_mut(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.values_mut()
+    }
+
+    /// The thread with this id of the kernel's, if it is on its way out.
+    pub fn leaving(&self, os_id: u32) -> Option<ThreadId> {
+        self.iter().find(|e| e.os_id == os_id && e.leaving).map(|e| e.id)
+    }
+
+    /// Those who can run, by number.
+    pub fn runnable(&self) -> Vec<Candidate> {
+        let can_run = self.iter().filter(|e| matches!(e.wait, Wait::Nothing));
+        can_run.map(|e| Candidate { thread: e.id, next: e.step }).collect()
+    }
+
+    /// The next number of those who come to wait.
+    pub fn arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    /// When the first of those who wait stops waiting.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let waiting = self.iter().filter(|e| !matches!(e.wait, Wait::Nothing));
+        waiting.filter_map(|e| e.deadline).min()
+    }
+
+    /// Lets those go whose time has come.
+    pub fn wake_by_time(&mut self, now: u64) {
+        for entry in self.iter_mut() {
+            if !matches!(entry.wait, Wait::Nothing) && entry.deadline.is_some_and(|d| d <= now) {
+                entry.wake(Woken::Late);
+            }
+        }
+    }
+
+    /// Wakes up to `count` of those who wait on a futex, the longest-waiting first.
+    pub fn wake_futex(&mut self, address: u64, count: u64, bits: u32) -> u64 {
+        let mut woken = 0;
+        while woken < count {
+            let Some((id, index)) = self.first_on(address, bits) else { break };
+            if let Some(entry) = self.get_mut(id) {
+                entry.wake(Woken::Came(index));
+            }
+            woken += 1;
+        }
+        woken
+    }
+
+    /// The longest-waiting on a futex, and which of its futexes that is.
+    pub fn first_on(&self, address: u64, bits: u32) -> Option<(ThreadId, usize)> {
+        let waiting = self.iter().filter_map(|e| Some((e.futex(address, bits)?, e.id)));
+        waiting.min().map(|((_, index), id)| (id, index))
+    }
+
+    /// Lets up to `count` of those who wait on a futex wait on another.
+    pub fn requeue(&mut self, from: u64, to: u64, count: u64) -> u64 {
+        let mut moved = 0;
+        while moved < count {
+            let Some((id, index)) = self.first_on(from, u32::MAX) else { break };
+            if let Some(Wait::Futex { addresses, .. }) = self.get_mut(id).map(|e| &mut e.wait) {
+                addresses[index].address = to;
+            }
+            moved += 1;
+        }
+        moved
+    }
+}

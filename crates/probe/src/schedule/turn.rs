@@ -1,0 +1,284 @@
+//! The turn: asking the policy, handing it on, waiting for it.
+//!
+//! A thread without the turn waits on a word of its own: waking it wakes nobody else, and nobody
+//! spins (both were measured; spinning before the wait was disastrous on two processors).
+
+use super::table::{Wait, Woken};
+use super::{Scheduler, State};
+use crate::memory::kernel::{self, Descriptor};
+use crate::probe::Probe;
+use crate::thread::ThreadState;
+use crate::trampoline::slot;
+use raddle_dynamorio::process;
+use raddle_model::ThreadId;
+use raddle_schedule::{Decision, Point, Segment, Step, Who};
+use raddle_wire::log::Record;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Segments written at once.
+pub const BATCH: usize = 256;
+/// Points after which those who wait by trying try again, while others run.
+const RETRY_POINTS: u64 = 64;
+/// Nanoseconds after which they do when nobody else can run.
+const RETRY_TIME: u64 = 500_000;
+/// Nanoseconds of a look at the outside when only descriptors are waited for.
+const OUTSIDE_TIME: u64 = 20_000_000;
+
+/// A thread's own word to wait on.
+#[derive(Debug, Default)]
+pub struct Turn {
+    word: AtomicU32,
+    /// A signal came while it waited.
+    pub poked: AtomicBool,
+}
+
+impl Turn {
+    /// Until it is this thread's turn.
+    pub fn wait(&self) {
+        if self.word.swap(0, Ordering::Acquire) != 0 {
+            return;
+        }
+        process::while_suspendable(|| {
+            while self.word.swap(0, Ordering::Acquire) == 0 {
+                if kernel::futex_wait(&self.word, 0) {
+                    self.poked.store(true, Ordering::Release);
+                }
+            }
+        });
+    }
+
+    fn give(&self) {
+        self.word.store(1, Ordering::Release);
+        kernel::futex_wake(&self.word);
+    }
+}
+
+impl Scheduler {
+    /// A scheduling point of the current thread, which is about to do `step`.
+    pub(super) fn give_way(&self, probe: &Probe, thread: &mut ThreadState, step: Step) {
+        let mut state = self.lock();
+        let Some(entry) = state.entry(thread.id) else { return };
+        entry.step = step;
+        let turn = entry.turn.clone();
+        let (mut state, next) = self.choose(probe, thread, state);
+        if state.segments.len() >= BATCH {
+            state.write(thread);
+        }
+        if next == thread.id {
+            return;
+        }
+        self.hand_to(state, next);
+        turn.wait();
+    }
+
+    /// Waits, while others run; returns why it stopped waiting.
+    pub(super) fn block(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        wait: Wait,
+        deadline: Option<u64>,
+        step: Step,
+    ) -> Woken {
+        if let Some(entry) = self.lock().entry(thread.id) {
+            entry.wait = wait;
+            entry.deadline = deadline;
+            entry.woken = Woken::Came(0);
+        }
+        self.give_way(probe, thread, step);
+        self.lock().entry(thread.id).map_or(Woken::Came(0), |entry| entry.woken)
+    }
+
+    /// Gives the turn away for good, to whoever may have it.
+    pub(super) fn hand_to(&self, state: MutexGuard<'_, State>, next: ThreadId) {
+        let turn = state.table.get(next).map(|e| e.turn.clone());
+        drop(state);
+        if let Some(turn) = turn {
+            turn.give();
+        }
+    }
+
+    /// Asks the policy until somebody runs.
+    pub(super) fn choose<'a>(
+        &'a self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        mut state: MutexGuard<'a, State>,
+    ) -> (MutexGuard<'a, State>, ThreadId) {
+        loop {
+            let now = state.clock.now();
+            state.table.wake_by_time(now);
+            state.wake_by_outside();
+            let runnable = state.table.runnable();
+            if runnable.is_empty() {
+                state = self.idle(probe, thread, state);
+                continue;
+            }
+            if state.table.len() == 1 {
+                state.current = Some(runnable[0].thread);
+                return (state, runnable[0].thread);
+            }
+            let can_wait = state.table.next_deadline().is_some();
+            let point = Point { current: state.current, runnable: &runnable, can_wait };
+            let decision = state.policy.choose(&point);
+            state.points += 1;
+            state.clock.tick();
+            let chosen = match decision {
+                Decision::Run(thread) => runnable.iter().find(|c| c.thread == thread).copied(),
+                Decision::Wait => None,
+            };
+            state.record(decision, chosen.map(|c| c.next).as_ref());
+            if let Some(divergence) = state.policy.divergence()
+                && !state.diverged
+            {
+                thread.write(&Record::Diverged { what: divergence.to_string() });
+                state.diverged = true;
+            }
+            match chosen {
+                Some(chosen) => {
+                    self.note_meetings(thread, &mut state, &runnable, chosen.thread);
+                    state.current = Some(chosen.thread);
+                    return (state, chosen.thread);
+                }
+                None => {
+                    if let Some(deadline) = state.table.next_deadline() {
+                        state = self.pass_time(state, deadline);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody can run: time passes, or somebody outside acts, or it is a deadlock.
+    fn idle<'a>(
+        &'a self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
+        let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside));
+        let descriptors = waits_for(|w| matches!(w, Wait::Descriptors(_)));
+        let deadline = state.table.next_deadline();
+        if !tries && !descriptors {
+            return match deadline {
+                Some(deadline) => self.pass_time(state, deadline),
+                None => self.stuck(probe, thread, state, None),
+            };
+        }
+        // Who acts outside acts in real time, and so does our clock meanwhile.
+        let most = if tries { RETRY_TIME } else { OUTSIDE_TIME };
+        let now = state.clock.now();
+        let slice = deadline.map_or(most, |d| d.saturating_sub(now).min(most));
+        let mut all: Vec<Descriptor> = state.table.iter().flat_map(|e| e.wait.list()).collect();
+        drop(state);
+        let before = kernel::clock(libc::CLOCK_MONOTONIC);
+        process::while_suspendable(|| kernel::poll(&mut all, slice));
+        let passed = kernel::clock(libc::CLOCK_MONOTONIC).saturating_sub(before);
+        state = self.lock();
+        if deadline.is_some() {
+            state.clock.pass_to(now.saturating_add(passed.min(slice)));
+        }
+        for entry in state.table.iter_mut() {
+            match entry.wait {
+                Wait::Retry => entry.wake(Woken::Came(0)),
+                Wait::Nothing | Wait::Outside => {}
+                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) => {
+                    if entry.turn.poked.swap(false, Ordering::AcqRel) {
+                        entry.wake(Woken::Interrupted);
+                    }
+                }
+            }
+        }
+        state
+    }
+
+    /// Until the deadline; in real time if that is what the target sees.
+    fn pass_time<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        deadline: u64,
+    ) -> MutexGuard<'a, State> {
+        if state.clock.is_virtual() {
+            state.clock.pass_to(deadline);
+            return state;
+        }
+        let left = deadline.saturating_sub(state.clock.now());
+        drop(state);
+        process::while_suspendable(|| kernel::poll(&mut [], left.min(OUTSIDE_TIME)));
+        self.lock()
+    }
+
+    /// Lets the thread run on without points while it is alone.
+    pub(super) fn is_alone(&self, thread: &mut ThreadState) -> bool {
+        let mut state = self.lock();
+        let alone = !self.is_on() || state.table.len() <= 1;
+        let budget = if alone { i64::MAX as u64 } else { state.quantum() };
+        thread.slots.set(slot::BUDGET, budget);
+        if alone {
+            thread.slots.set(slot::CONTROLLED, 0);
+        }
+        alone
+    }
+}
+
+impl Wait {
+    fn list(&self) -> Vec<Descriptor> {
+        match self {
+            Wait::Descriptors(list) => list.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// Lets those go whose descriptors are ready, and, now and then, those who try.
+    fn wake_by_outside(&mut self) {
+        let tries = self.points.is_multiple_of(RETRY_POINTS);
+        for entry in self.table.iter_mut() {
+            let ready = match &mut entry.wait {
+                Wait::Descriptors(list) => kernel::poll(list, 0) == Some(true),
+                Wait::Retry => tries,
+                _ => false,
+            };
+            if ready {
+                entry.wake(Woken::Came(0));
+            }
+        }
+    }
+
+    fn record(&mut self, decision: Decision, step: Option<&Step>) {
+        let ended = self.recorder.decided(decision, step);
+        self.segments.extend(ended.map(row));
+    }
+
+    /// Writes the segments that are over.
+    pub fn write(&mut self, thread: &mut ThreadState) {
+        if self.segments.is_empty() {
+            return;
+        }
+        let segments = std::mem::take(&mut self.segments);
+        let first = self.written;
+        self.written += segments.len() as u64;
+        for (batch, rows) in segments.chunks(BATCH).enumerate() {
+            let first = first + (batch * BATCH) as u64;
+            thread.write(&Record::Schedule { first, segments: rows.to_vec() });
+        }
+    }
+
+    /// Writes all segments, the one under way included.
+    pub fn write_all(&mut self, thread: &mut ThreadState) {
+        let last = self.recorder.close();
+        self.segments.extend(last.map(row));
+        self.write(thread);
+    }
+}
+
+fn row(segment: Segment) -> (ThreadId, u64, u32) {
+    let who = match segment.who {
+        Who::Thread(thread) => thread,
+        Who::Nobody => ThreadId(0),
+    };
+    (who, segment.points, segment.digest)
+}

@@ -1,0 +1,158 @@
+//! Watched places: a thread that is about to touch memory there stops first, so that a policy sees
+//! what it is about to do, and two that are about to collide can be seen to.
+//!
+//! A place is watched where events are made ([`crate::thread::ThreadState::emit`]): whatever is an
+//! event of memory, by an instruction, a string, the lanes of a vector or a function such as
+//! `memcpy`, can be watched alike.
+
+use super::{Scheduler, State};
+use crate::monitor::modules::LoadedModule;
+use crate::probe::Probe;
+use crate::stacks::Spot;
+use crate::thread::ThreadState;
+use raddle_dynamorio::process;
+use raddle_model::{Address, EventKind, Place, StackId, ThreadId};
+use raddle_schedule::{Access, Candidate, Side, Step, meetings};
+use raddle_wire::log::{Meeting, MetAccess, Record};
+use raddle_wire::options::WatchedPlace;
+use std::sync::RwLock;
+
+/// Meetings written down of one execution: the first tells all, the others how often.
+const MOST_MEETINGS: u32 = 1_000;
+
+/// The places that are watched.
+#[derive(Debug)]
+pub struct Watched {
+    asked: Vec<WatchedPlace>,
+    /// Those whose modules are loaded: index into `asked`, the place, and its caller's.
+    found: RwLock<Vec<(usize, Place, Option<Place>)>>,
+}
+
+impl Watched {
+    pub fn new(places: &[WatchedPlace]) -> Watched {
+        Watched { asked: places.to_vec(), found: RwLock::default() }
+    }
+
+    /// A module was loaded: places in it have numbers now.
+    pub fn module_loaded(&self, module: &LoadedModule) {
+        let mut found = self.found.write().unwrap_or_else(|e| e.into_inner());
+        let place = |offset: u64| Place { module: module.id, offset };
+        for (index, watched) in self.asked.iter().enumerate() {
+            if watched.module == module.path {
+                found.retain(|row| row.0 != index);
+                found.push((index, place(watched.offset), None));
+            }
+        }
+        for row in found.iter_mut() {
+            if let Some((path, offset)) = &self.asked[row.0].caller
+                && *path == module.path
+            {
+                row.2 = Some(place(*offset));
+            }
+        }
+    }
+
+    /// The watched place that this is, when called from where it must be.
+    fn find(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> Option<&WatchedPlace> {
+        let found = self.found.read().unwrap_or_else(|e| e.into_inner());
+        let here = found.iter().filter(|row| row.1 == spot.place);
+        let mut callers: Option<Vec<Place>> = None;
+        for (index, _, caller) in here {
+            let Some(watched) = self.asked.get(*index) else { continue };
+            if watched.caller.is_none() {
+                return Some(watched);
+            }
+            let callers = callers.get_or_insert_with(|| {
+                let addresses = probe.stacks.callers(thread, spot);
+                addresses.iter().map(|a| probe.modules.place_of(*a)).collect()
+            });
+            // A call is known by a byte of it or by where it returns to.
+            let is_caller = |p: &Place| {
+                caller.is_some_and(|c| c.module == p.module && p.offset.abs_diff(c.offset) <= 1)
+            };
+            if callers.iter().any(is_caller) {
+                return Some(watched);
+            }
+        }
+        None
+    }
+}
+
+impl Scheduler {
+    /// An event of the current thread, before it takes effect.
+    pub fn event(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot, kind: &EventKind) {
+        let (address, size, writes, atomic) = match *kind {
+            EventKind::Access { kind, address, size } => {
+                (address, u64::from(size), kind.writes(), kind.is_atomic())
+            }
+            EventKind::Range { kind, address, length } => (address, length, kind.writes(), false),
+            EventKind::Free { address, size } => (address, size, true, false),
+            _ => {
+                let nested = self.note_lock(thread, kind);
+                if nested && self.lock_points && self.controls_many(thread) {
+                    self.give_way(probe, thread, Step::Nested(spot.place));
+                }
+                return;
+            }
+        };
+        if self.watched.asked.is_empty() || !self.controls_many(thread) {
+            return;
+        }
+        let Some(watched) = self.watched.find(probe, thread, spot) else { return };
+        let side = match watched.sides {
+            (true, true) => Side::Both,
+            (true, false) => Side::First,
+            _ => Side::Second,
+        };
+        let size = watched.size.unwrap_or(0).max(size);
+        let stack = match probe.options.stacks {
+            true => probe.stacks.capture(probe, thread, spot),
+            false => StackId::NONE,
+        };
+        if let Some(entry) = self.lock().entry(thread.id) {
+            (entry.spot, entry.stack) = (Some(spot), stack);
+        }
+        let access = Access { side, place: spot.place, address, size, writes, atomic };
+        self.give_way(probe, thread, Step::Access(access));
+    }
+
+    /// Writes down who met, when one of them is chosen.
+    pub(super) fn note_meetings(
+        &self,
+        reporter: &mut ThreadState,
+        state: &mut State,
+        runnable: &[Candidate],
+        chosen: ThreadId,
+    ) {
+        for met in meetings(runnable) {
+            if met.first.0 != chosen && met.second.0 != chosen || state.meetings >= MOST_MEETINGS {
+                continue;
+            }
+            state.meetings += 1;
+            let side = |(thread, access): (ThreadId, Access)| MetAccess {
+                thread,
+                place: access.place,
+                stack: state.table.get(thread).map_or(StackId::NONE, |e| e.stack),
+                address: access.address,
+                size: access.size,
+                writes: access.writes,
+                atomic: access.atomic,
+                value: value_at(access.address, access.size),
+            };
+            let meeting = Meeting {
+                point: state.points,
+                first: side(met.first),
+                second: side(met.second),
+                first_went: met.first.0 == chosen,
+            };
+            reporter.write(&Record::Meeting(Box::new(meeting)));
+        }
+    }
+}
+
+/// What stands in memory, up to eight bytes.
+fn value_at(address: Address, size: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let size = size.clamp(1, 8) as usize;
+    (process::read(address.0, &mut bytes[..size]) == size).then(|| u64::from_le_bytes(bytes))
+}

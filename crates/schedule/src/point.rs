@@ -1,0 +1,106 @@
+//! A scheduling point and what a policy makes of it.
+
+use raddle_model::{Address, Place, ThreadId};
+use std::fmt;
+
+/// Decides who runs.
+pub trait Policy: fmt::Debug + Send {
+    /// Who runs until the next scheduling point. [`Decision::Run`] must name a candidate.
+    fn choose(&mut self, point: &Point<'_>) -> Decision;
+
+    /// Where the execution left the schedule it was to repeat, if it did.
+    fn divergence(&self) -> Option<&crate::Divergence> {
+        None
+    }
+}
+
+/// Where a policy is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Point<'a> {
+    /// Who ran last; absent when it ended.
+    pub current: Option<ThreadId>,
+    /// Who could run, in the order of their numbers; never empty.
+    pub runnable: &'a [Candidate],
+    /// Somebody else becomes runnable if only time passes: [`Decision::Wait`] is allowed.
+    pub can_wait: bool,
+}
+
+/// A thread that could run, and what it is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Who.
+    pub thread: ThreadId,
+    /// What it does first when chosen.
+    pub next: Step,
+}
+
+/// What a thread is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Its first instruction.
+    Start,
+    /// A system call, or what follows one that blocked.
+    SystemCall {
+        /// The call's number.
+        number: u32,
+        /// Where it is made.
+        place: Place,
+    },
+    /// It gives way by itself (`sched_yield`): running it at once again would change nothing.
+    Yield,
+    /// An atomic instruction.
+    Atomic(Place),
+    /// It has run for a while without any of these.
+    Branch(Place),
+    /// It asks for a lock while it holds another.
+    Nested(Place),
+    /// A watched place.
+    Access(Access),
+}
+
+/// An access at a watched place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Which of the watched places.
+    pub side: Side,
+    /// The instruction, or the call of a function that touches memory.
+    pub place: Place,
+    /// First byte.
+    pub address: Address,
+    /// Bytes.
+    pub size: u64,
+    /// Can it change the memory?
+    pub writes: bool,
+    /// No other access can come between its parts, as far as known.
+    pub atomic: bool,
+}
+
+impl Access {
+    /// Do both touch a byte that one of them can change?
+    pub fn conflicts(&self, other: &Access) -> bool {
+        let ends = |a: &Access| a.address.0.saturating_add(a.size);
+        (self.writes || other.writes)
+            && self.address.0 < ends(other)
+            && other.address.0 < ends(self)
+    }
+}
+
+/// Of two watched places, which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The first of the pair.
+    First,
+    /// The second of the pair.
+    Second,
+    /// Both are one and the same instruction.
+    Both,
+}
+
+/// What a policy wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// This thread runs.
+    Run(ThreadId),
+    /// None of them: let time pass until somebody else can run.
+    Wait,
+}
