@@ -166,6 +166,13 @@ impl Stacks {
         StackId(tree.node(outer, first, || spot.place))
     }
 
+    /// The same, and the command knows it.
+    pub fn capture_and_tell(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
+        let stack = self.capture(probe, thread, spot);
+        self.tell(thread, stack);
+        stack
+    }
+
     /// The same, with where the return addresses are and what they are: as long as they stay, the
     /// stack at this spot is this one.
     pub fn capture_frames(

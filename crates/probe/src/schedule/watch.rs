@@ -106,7 +106,7 @@ impl Scheduler {
         };
         let size = watched.size.unwrap_or(0).max(size);
         let stack = match probe.options.stacks {
-            true => probe.stacks.capture(probe, thread, spot),
+            true => probe.stacks.capture_and_tell(probe, thread, spot),
             false => StackId::NONE,
         };
         if let Some(entry) = self.lock().entry(thread.id) {
