@@ -133,7 +133,7 @@ fn a_race_is_found_with_both_stacks() {
         "holding guard (taken at bank.c:14 in reader)",
         "where: global variable counter of ./bank, 4 bytes at 0x",
         "raddle: 1 data race (1 observed) in 3 threads; report in .raddle/1/report.json\n",
-        "\nnext: raddle explain R1\n",
+        "\nnext: raddle confirm R1\n",
     ] {
         assert!(ran.stderr.contains(expected), "{expected:?} in {}", ran.stderr);
     }
@@ -206,7 +206,7 @@ fn a_report_is_shown_again() {
     assert_eq!(json, report(&scratch.path(".raddle/1/report.json")));
     let second = run(&scratch, &["--quiet"]);
     assert_eq!(second.stderr.lines().count(), 1, "{second:?}");
-    assert!(show(&["1"]).stdout.ends_with("\nnext: raddle explain 1/R1\n"));
+    assert!(show(&["1"]).stdout.ends_with("\nnext: raddle confirm 1/R1\n"));
     assert_eq!(show(&["--quiet"]).stdout, second.stderr);
     let ran = show(&["7"]);
     assert_eq!((ran.exits(125).stderr.as_str()), "raddle: there is no run 7; there are 1, 2\n");

@@ -31,8 +31,8 @@ pub use filter::{Filter, Judgement, Selector};
 pub use gather::{Block, Gathered, Looked};
 pub use merge::merge;
 pub use schema::{
-    Access, Classification, Confirmation, Finding, Frame, Location, LocationKind, Lock, Module,
-    Outcome, Report, ReportError, SCHEMA, Side, Summary, Target, Thread, Tool, Verdict,
+    Access, Classification, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock,
+    Module, Outcome, Report, ReportError, SCHEMA, Side, Summary, Target, Thread, Tool, Verdict,
 };
 
 use crate::names::Symbols;

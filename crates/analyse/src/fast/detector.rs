@@ -480,14 +480,14 @@ impl<P: Planes> FastHybrid<P> {
         }
         rules.sort();
         let (then, _) = state.when(earlier.slot, earlier.cell.tick());
-        let first = u64::from(earlier.bytes.trailing_zeros());
-        if state.execution.is_benign(earlier.granule * GRANULE + first) {
-            return None;
-        }
+        let at = earlier.granule * GRANULE;
+        let byte = (0..GRANULE)
+            .filter(|byte| earlier.bytes >> byte & 1 == 1)
+            .find(|byte| !state.execution.is_benign(at + byte))?;
         Some(Finding {
             kind: FindingKind::DataRace,
             certainty,
-            address: Address(earlier.granule * GRANULE + first),
+            address: Address(at + byte),
             accesses: vec![
                 shown(was, then, before, synchronisation),
                 shown(is, now.thread, held, synchronisation),

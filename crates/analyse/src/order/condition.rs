@@ -169,8 +169,16 @@ impl Conditions {
         match self.rule {
             ConditionRule::AllSignallers => return,
             ConditionRule::LostSignals => {
-                let state = self.conditions.get(&condition);
-                return threads.acquire(thread, state.map(|state| &state.all));
+                match self.conditions.get(&condition) {
+                    Some(state) => threads.acquire(thread, Some(&state.all)),
+                    // The code does not tell which, so any that was signalled may be meant.
+                    None => {
+                        for state in self.conditions.values() {
+                            threads.acquire(thread, Some(&state.all));
+                        }
+                    }
+                }
+                return;
             }
             ConditionRule::WriteRead => {}
         }

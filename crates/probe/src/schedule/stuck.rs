@@ -84,7 +84,9 @@ impl Scheduler {
             .filter(involved)
             .map(|entry| {
                 let stack = match entry.spot {
-                    Some(spot) if probe.options.stacks => probe.stacks.capture_and_tell(probe, thread, spot),
+                    Some(spot) if probe.options.stacks => {
+                        probe.stacks.capture_and_tell(probe, thread, spot)
+                    }
                     _ => StackId::NONE,
                 };
                 wait_of(entry, stack)

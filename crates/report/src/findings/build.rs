@@ -71,7 +71,8 @@ impl Gathered {
         };
         let modules = self.modules(library);
         let schema = SCHEMA.to_owned();
-        Report { schema, tool, target, modules, threads, outcome, summary, findings }
+        let more = serde_json::Map::new();
+        Report { schema, tool, target, modules, threads, outcome, summary, findings, more }
     }
 
     /// A line about each finding that has come since the last call and is not the same as an

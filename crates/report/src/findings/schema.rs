@@ -28,6 +28,9 @@ pub struct Report {
     pub summary: Summary,
     /// The findings, the most important first.
     pub findings: Vec<Finding>,
+    /// What later stages have added beside the findings.
+    #[serde(flatten)]
+    pub more: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Who wrote a report.
@@ -190,9 +193,23 @@ pub struct Confirmation {
     /// Of them those where it happened.
     #[serde(default)]
     pub hits: u64,
-    /// What it did to the program, in words.
+    /// What it did to the program.
     #[serde(default)]
-    pub effects: Vec<String>,
+    pub effects: Vec<Effect>,
+    /// What else the stage has to say.
+    #[serde(flatten)]
+    pub more: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What a finding that was made to happen did to the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Which access went first: 1 the first of the finding, 2 the second.
+    pub order: u8,
+    /// In words.
+    pub effect: String,
+    /// In how many executions.
+    pub count: u64,
 }
 
 /// What a finding does to the program.

@@ -1,7 +1,7 @@
 //! Each form against its published schema, for the same findings.
 
 use super::{junit, sarif};
-use crate::findings::schema::{Classification, Confirmation, Verdict};
+use crate::findings::schema::{Classification, Confirmation, Effect, Verdict};
 use crate::findings::{Report, typed};
 use serde_json::Value;
 use std::path::Path;
@@ -19,7 +19,8 @@ fn bank() -> Report {
         seed: Some("18446744073709551615".into()),
         trials: 3,
         hits: 2,
-        effects: vec!["exit code 1".into()],
+        effects: vec![Effect { order: 1, effect: "exit code 1".into(), count: 1 }],
+        more: serde_json::Map::new(),
     });
     finding.classification =
         Some(Classification { verdict: Verdict::OutputDiffers, evidence: vec!["8 | 9".into()] });

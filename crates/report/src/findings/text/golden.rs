@@ -1,7 +1,7 @@
 //! Whole reports, so that a change of wording is a reviewed difference.
 
 use super::{Style, next, summary, write};
-use crate::findings::{Classification, Confirmation, Finding, Verdict};
+use crate::findings::{Classification, Confirmation, Effect, Finding, Verdict};
 use crate::findings::{Filter, Outcome, Report, Selector, typed};
 use crate::paint::Paint;
 use std::path::Path;
@@ -326,7 +326,8 @@ fn what_later_stages_learnt_is_said_and_leads() {
         seed: Some("7".into()),
         trials: 100,
         hits: 47,
-        effects: vec!["the target died of signal 11".into()],
+        effects: vec![Effect { order: 1, effect: "the target died of signal 11".into(), count: 1 }],
+        more: serde_json::Map::new(),
     });
     let verdict = Verdict::SpecViolated;
     let evidence = vec!["free before write: signal 11; write before free: exit 0".into()];

@@ -65,7 +65,7 @@ pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String
             (true, None) => ("made: ", format!("happened in {} of {tried}", confirmation.hits)),
             (false, _) => ("made: ", format!("could not be made to happen in {tried}")),
         });
-        said.extend(confirmation.effects.iter().map(|effect| ("does: ", effect.clone())));
+        said.extend(confirmation.effects.iter().map(|effect| ("does: ", effect.effect.clone())));
     }
     if let Some(classification) = &finding.classification {
         said.extend(classification.evidence.iter().map(|shown| ("shown: ", shown.clone())));
