@@ -213,7 +213,7 @@ impl Execution {
 
     /// Are races on this byte declared harmless?
     pub fn is_benign(&self, byte: u64) -> bool {
-        self.unjudged.judged(vec![byte..byte + 1]).is_empty()
+        self.unjudged.is_benign(byte)
     }
 
     /// A loop of `thread` that waited for a change has read what these wrote: see [`Orders::spun`].

@@ -62,6 +62,12 @@ impl Unjudged {
         !self.asked.is_empty() && self.asked.contains_key(&(thread, Ignored::Synchronisation))
     }
 
+    /// Are races on this byte declared harmless?
+    pub fn is_benign(&self, byte: u64) -> bool {
+        let before = self.benign.range(..=byte).next_back();
+        before.is_some_and(|(_, end)| byte < *end)
+    }
+
     /// What of these stretches is to be judged.
     pub fn judged(&self, stretches: Vec<Range<u64>>) -> Vec<Range<u64>> {
         if self.benign.is_empty() {

@@ -10,7 +10,7 @@ use crate::engine::EngineFiles;
 use crate::target::Target;
 use crate::{EngineMode, ExecuteError, Execution, ProbeRequest};
 use nix::sys::personality::{self, Persona};
-use raddle_wire::options::{self, ProbeOptions};
+use raddle_wire::options::{self, DetectorChoice, ProbeOptions};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -59,10 +59,20 @@ pub(crate) fn launch(
     if let EngineMode::Probe(request) = &execution.engine {
         write_options(execution, request)?;
     }
-    let layout = Layout::set(execution.fixed_layout)?;
+    let layout = match execution.fixed_layout {
+        false if wants_room(execution) => Layout::set(true).unwrap_or(Layout(None)),
+        fixed => Layout::set(fixed)?,
+    };
     let spawned = command.spawn();
     layout.restore();
     spawned.map_err(ExecuteError::during(format!("starting {}", files.engine.display())))
+}
+
+/// Does the probe keep shadow memory? It has room for more threads where the kernel places nothing at
+/// random; without, it manages.
+fn wants_room(execution: &Execution) -> bool {
+    let EngineMode::Probe(request) = &execution.engine else { return false };
+    matches!(request.detector, Some(DetectorChoice::Hybrid | DetectorChoice::HappensBefore))
 }
 
 /// The calling thread's address-space layout, while a child inherits it.

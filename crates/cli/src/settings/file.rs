@@ -184,8 +184,7 @@ impl Check<'_> {
     fn line_of_key(&self, key: &str) -> usize {
         let is_key = |line: &str| {
             let line = line.trim_start().trim_start_matches(['"', '\'', '[']);
-            let rest =
-                line.strip_prefix(key).or_else(|| Some(line.split_once('.')?.1.strip_prefix(key)?));
+            let rest = line.strip_prefix(key).or_else(|| line.split_once('.')?.1.strip_prefix(key));
             rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '"', '\'', ']']))
         };
         self.text.lines().position(is_key).map_or(1, |at| at + 1)

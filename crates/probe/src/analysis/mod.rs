@@ -54,8 +54,8 @@ struct Work {
 
 #[derive(Debug)]
 enum Engine {
-    Fast(FastHybrid<Shadow>),
-    Plain(Mutex<Plain>),
+    Fast(Box<FastHybrid<Shadow>>),
+    Plain(Box<Mutex<Plain>>),
 }
 
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Engine {
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
         else {
             let detector = kind.detector(options);
-            return Engine::Plain(Mutex::new(Plain { detector, next_order: 0 }));
+            return Engine::Plain(Box::new(Mutex::new(Plain { detector, next_order: 0 })));
         };
         let chains = shadow.slots() as u32;
         // What critical sections read and wrote is not recorded here.
@@ -136,7 +136,8 @@ impl Engine {
         };
         let orders = Orders::with_chains(chains, conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
-        Engine::Fast(FastHybrid::new(shadow, execution, kind == DetectorKind::HappensBefore))
+        let observed_only = kind == DetectorKind::HappensBefore;
+        Engine::Fast(Box::new(FastHybrid::new(shadow, execution, observed_only)))
     }
 
     fn findings(&self, first: usize) -> Vec<Finding> {

@@ -237,10 +237,10 @@ pub fn after(
         libc::SYS_msgrcv => {
             acquire(SyncObject::Channel(channels.named(&queue("message", arguments[0]))));
         }
-        libc::SYS_semop | libc::SYS_semtimedop => {
-            if operations(arguments).any(|change| change <= 0) {
-                acquire(SyncObject::Channel(channels.named(&queue("semaphore", arguments[0]))));
-            }
+        libc::SYS_semop | libc::SYS_semtimedop
+            if operations(arguments).any(|change| change <= 0) =>
+        {
+            acquire(SyncObject::Channel(channels.named(&queue("semaphore", arguments[0]))));
         }
         libc::SYS_poll | libc::SYS_ppoll if result > 0 => {
             // struct pollfd: descriptor, events asked for, events found.
