@@ -52,6 +52,22 @@ fn arguments_names_and_environment_arrive_untouched() {
 }
 
 #[test]
+fn the_environment_keeps_its_order() {
+    let scratch = Scratch::new();
+    let variables = ["ZULU=1", "ALPHA=2", "MIKE=3 4", "BRAVO="];
+    let output = Command::new("env")
+        .arg("-i")
+        .args(variables)
+        .arg(support::raddle())
+        .args(["events", "--count", "--out", "events", "--", "/usr/bin/env"])
+        .current_dir(scratch.path(""))
+        .output();
+    let ran = Ran::new(output.unwrap());
+    ran.exits(0);
+    assert_eq!(ran.stdout.lines().take(4).collect::<Vec<_>>(), variables);
+}
+
+#[test]
 fn descriptors_and_directory_are_those_of_the_command() {
     let scratch = Scratch::new();
     scratch.put("input", "line\n");

@@ -101,8 +101,10 @@ impl Layout {
 
 fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), ExecuteError> {
     let directory = &execution.directory;
+    let environment = std::env::vars_os();
     let options = ProbeOptions {
         version: options::VERSION,
+        environment: environment.map(|(name, _)| name.to_string_lossy().into_owned()).collect(),
         directory: utf8(directory)?.to_owned(),
         count: request.count,
         memory: request.memory,

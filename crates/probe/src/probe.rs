@@ -66,7 +66,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
     if let Some(schedule) = &options.schedule {
         environment::pin(schedule.time == TimeMode::Virtual);
     }
-    if !environment::hide_engine_variables() {
+    if !environment::hide_engine_variables(&options.environment) {
         return Err("the target's initial stack is not where the kernel says".to_owned());
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;

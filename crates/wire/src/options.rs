@@ -5,7 +5,7 @@ use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct ProbeOptions {
     pub max_lag: u64,
     /// File names of modules whose accesses the detector is not told of.
     pub private: Vec<String>,
+    /// Names of the environment's variables, in the order the target is to find them.
+    pub environment: Vec<String>,
     /// The merged hook table; module facts refer to it by index.
     pub hooks: Vec<Hook>,
     /// Let one thread run at a time, as this says. Absent: the kernel schedules.

@@ -2,13 +2,17 @@
 //!
 //! The engine is told what to do by `DYNAMORIO_*` variables, which sit on the target's initial
 //! stack: `argc, argv…, 0, envp…, 0, auxv…`. Their pointers are removed, and the auxiliary vector
-//! moves up behind the shorter list, where the C library looks for it.
+//! moves up behind the shorter list, where the C library looks for it. The others go back to the
+//! order the command found them in: Rust's standard library sorts what it hands on.
+
+use rustc_hash::FxHashMap;
+use std::ffi::CStr;
 
 const PREFIX: &[u8] = b"DYNAMORIO_";
 
-/// Removes the variables. `false` when the initial stack was not found as expected; then nothing
+/// Removes the variables, and puts the others in `order`, by name. `false` when the initial stack was not found as expected; then nothing
 /// was changed.
-pub fn hide_engine_variables() -> bool {
+pub fn hide_engine_variables(order: &[String]) -> bool {
     let Some(stack) = initial_stack() else { return false };
     // SAFETY: `initial_stack` gave the address the kernel put argc at; the layout is fixed by the
     // ABI, every list ends with a zero, the memory is writable, and no application code has run.
@@ -28,6 +32,7 @@ pub fn hide_engine_variables() -> bool {
             }
             seen += 1;
         }
+        sort(std::slice::from_raw_parts_mut(environment, kept), order);
         // The terminator, then pairs of the auxiliary vector up to and with AT_NULL.
         let (mut from, mut to) = (environment.add(seen), environment.add(kept));
         to.write(0);
@@ -42,6 +47,21 @@ pub fn hide_engine_variables() -> bool {
             (from, to) = (from.add(2), to.add(2));
         }
     }
+}
+
+/// Puts variables, each a C string, in the order of their names; others come last.
+///
+/// # Safety
+/// Every element must be the address of a C string.
+unsafe fn sort(variables: &mut [u64], order: &[String]) {
+    let places: FxHashMap<&[u8], usize> =
+        order.iter().enumerate().map(|(place, name)| (name.as_bytes(), place)).collect();
+    variables.sort_by_key(|variable| {
+        // SAFETY: the caller's promise.
+        let text = unsafe { CStr::from_ptr(*variable as *const _) }.to_bytes();
+        let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+        places.get(name).copied().unwrap_or(usize::MAX)
+    });
 }
 
 /// Makes what the kernel drew for this process the same in every process: the random bytes a program
