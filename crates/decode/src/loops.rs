@@ -99,7 +99,10 @@ pub fn loops(
         } else if let Some(first) = jump_target(instruction)
             .filter(|target| *target <= instruction.ip())
             // A jump into a function's cold part, which may lie before it, is no loop.
-            .filter(|target| starts.range(target + 1..=instruction.ip()).next().is_none())
+            .filter(|target| {
+                *target >= instruction.ip()
+                    || starts.range(target + 1..=instruction.ip()).next().is_none()
+            })
             .and_then(at)
         {
             spans.push((first, number));

@@ -128,6 +128,7 @@ fn other_loops_do_not_spin() {
         ("writes memory", STORING),
         ("calls who knows what", CALLING),
         ("never ends", ENDLESS),
+        ("jumps to itself", ITSELF),
         ("waits for a condition", UNOPTIMISED),
     ] {
         assert_eq!(spins(program), [], "{what}");
@@ -341,5 +342,6 @@ const CALLING: &[(&str, &str)] = &[
     ("0x0d je 401000", "74 f1"),
     ("0x0f ret", "c3"),
 ];
+const ITSELF: &[(&str, &str)] = &[("0x00 jmp 401000", "eb fe"), ("0x02 ret", "c3")];
 const ENDLESS: &[(&str, &str)] =
     &[("0x00 mov eax,DWORD PTR [rip+0x2e00]", "8b 05 00 2e 00 00"), ("0x06 jmp 401000", "eb f8")];

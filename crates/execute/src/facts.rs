@@ -94,7 +94,10 @@ fn answer(
         return put_empty(&place).map(|()| true).map_err(|e| e.to_string());
     }
     let request = FactsRequest { hooks: &hooks.hooks, runtime: &hooks.runtime };
-    let made = cached_facts(path, &request, hooks.digest(), cache).map_err(|e| e.to_string());
+    // A file we stumble over must not leave the target waiting for an answer.
+    let make = || cached_facts(path, &request, hooks.digest(), cache).map_err(|e| e.to_string());
+    let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make))
+        .unwrap_or_else(|_| Err("reading it failed, which is a bug of Raddle".to_owned()));
     made.and_then(|facts| {
         put(&facts, &place).map_err(|e| e.to_string())?;
         has_symbols(&facts)
