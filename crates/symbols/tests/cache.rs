@@ -45,7 +45,7 @@ fn facts_are_made_once_and_mended_when_damaged() {
 
 /// The offset in the first row of an encoded table.
 fn expected_entry(encoded: &[u8]) -> u64 {
-    u64::from_le_bytes(*encoded[32..].first_chunk().unwrap())
+    u64::from_le_bytes(*encoded[40..].first_chunk().unwrap())
 }
 
 #[test]

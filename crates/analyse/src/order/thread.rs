@@ -42,6 +42,23 @@ impl Tenure {
 struct Seat {
     stamp: Stamp,
     tenure: Tenure,
+    /// Of those who counted in the chain before and may be remembered.
+    past: Vec<Tenure>,
+}
+
+impl Seat {
+    /// Does somebody remember a tick of the chain?
+    fn is_remembered(&self) -> bool {
+        !self.tenure.is_last() || self.past.iter().any(|tenure| !tenure.is_last())
+    }
+
+    /// The tenures that whoever goes on in the chain must know of.
+    fn tenures(self) -> Vec<Tenure> {
+        let mut tenures = self.past;
+        tenures.push(self.tenure);
+        tenures.retain(|tenure| !tenure.is_last());
+        tenures
+    }
 }
 
 #[derive(Debug, Default)]
@@ -225,24 +242,25 @@ impl Threads {
         let (chains, left, limit) = (&mut self.chains, &mut self.left, self.limit);
         let Thread { clocks, seat, .. } = self.threads.entry(thread).or_default();
         let seat = seat.get_or_insert_with(|| {
-            let remembered = |seat: &Seat| limit != u32::MAX || !seat.tenure.is_last();
+            let remembered = |seat: &Seat| limit != u32::MAX || seat.is_remembered();
             let free = |seat: &Seat| clocks.weak.covers(seat.stamp) || !remembered(seat);
-            let chain = if let Some(at) = left.iter().position(free) {
-                left.swap_remove(at).stamp.chain
+            let (chain, past) = if let Some(at) = left.iter().position(free) {
+                let seat = left.swap_remove(at);
+                (seat.stamp.chain, seat.tenures())
             } else if (chains.len() as u32) < limit {
                 chains.push(ChainState { tick: 0, members: 0 });
-                Chain(chains.len() as u32 - 1)
+                (Chain(chains.len() as u32 - 1), Vec::new())
             } else if let Some(seat) = left.pop() {
-                seat.stamp.chain
+                (seat.stamp.chain, Vec::new())
             } else {
                 let fewest = (0..chains.len()).min_by_key(|at| chains[*at].members);
-                Chain(fewest.unwrap_or(0) as u32)
+                (Chain(fewest.unwrap_or(0) as u32), Vec::new())
             };
             let tick = next_tick(chains, chain);
             chains[chain.0 as usize].members += 1;
             let stamp = Stamp { chain, tick };
             clocks.raise(stamp);
-            Seat { stamp, tenure: Tenure::default() }
+            Seat { stamp, tenure: Tenure::default(), past }
         });
         (clocks, seat)
     }
