@@ -115,6 +115,7 @@ impl Execution {
             | TaskBegin { .. }
             | TaskEnd { .. }
             | TaskWaited
+            | AtomicUpdated { .. }
             | Release { .. }
             | Acquire { .. }
             | ConditionLoopLeft { .. }

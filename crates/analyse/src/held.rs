@@ -140,6 +140,7 @@ impl HeldLocks {
             | Acquire { .. }
             | ConditionLoopLeft { .. }
             | LockHandsOver { .. }
+            | AtomicUpdated { .. }
             | MemoryRenewed { .. }
             | BenignRace { .. }
             | IgnoreBegin { .. }

@@ -138,14 +138,17 @@ impl Supervisor<'_> {
             }
             return Ok(());
         }
-        let entries = directory.read_dir().map_err(ExecuteError::during(context()))?;
-        for entry in entries {
+        let mut found = Vec::new();
+        for entry in directory.read_dir().map_err(ExecuteError::during(context()))? {
             let entry = entry.map_err(ExecuteError::during(context()))?;
-            if let Some(name) = entry.file_name().to_str()
-                && is_log(name)
-            {
-                self.open_log(name).map_err(ExecuteError::during(context()))?;
-            }
+            found.extend(entry.file_name().to_str().and_then(parse_log));
+        }
+        // A process that has become another program between two looks has two new logs: the
+        // earlier one comes first, whatever order the directory has.
+        found.sort_unstable();
+        for (pid, incarnation) in found {
+            let name = log_file(pid, incarnation);
+            self.open_log(&name).map_err(ExecuteError::during(context()))?;
         }
         Ok(())
     }
@@ -316,11 +319,11 @@ fn descendants(pid: u32) -> Vec<u32> {
     [children, below].concat()
 }
 
-/// Is this a name that [`log_file`] makes?
-fn is_log(name: &str) -> bool {
-    let numbers = name.strip_suffix(".log").and_then(|stem| stem.split_once('.'));
-    let parsed = numbers.and_then(|(pid, n)| Some((pid.parse().ok()?, n.parse().ok()?)));
-    parsed.is_some_and(|(pid, incarnation)| name == log_file(pid, incarnation))
+/// Process and incarnation of a name that [`log_file`] makes.
+fn parse_log(name: &str) -> Option<(u32, u32)> {
+    let (pid, incarnation) = name.strip_suffix(".log")?.split_once('.')?;
+    let parsed = (pid.parse().ok()?, incarnation.parse().ok()?);
+    (name == log_file(parsed.0, parsed.1)).then_some(parsed)
 }
 
 #[cfg(test)]
@@ -347,9 +350,10 @@ mod tests {
 
     #[test]
     fn logs_are_known_by_their_names() {
-        assert!(is_log(&log_file(12, 0)) && is_log(&log_file(12, 34)));
+        assert_eq!(parse_log(&log_file(12, 0)), Some((12, 0)));
+        assert_eq!(parse_log(&log_file(12, 34)), Some((12, 34)));
         for other in ["12.0.1.facts", "options.json", ".log", "12.log", "12..log", "+1.0.log"] {
-            assert!(!is_log(other), "{other}");
+            assert_eq!(parse_log(other), None, "{other}");
         }
     }
 }

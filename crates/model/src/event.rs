@@ -356,6 +356,14 @@ pub enum EventKind {
         /// Which.
         lock: Address,
     },
+    /// An atomic update, reported before it ran, has run: its thread comes after those who changed
+    /// the memory in between. Made where a detector is fed.
+    AtomicUpdated {
+        /// First byte.
+        address: Address,
+        /// Bytes.
+        size: u64,
+    },
     /// This memory is as good as new: what was done to it before is over, although nobody gave it
     /// back.
     MemoryRenewed {
@@ -557,6 +565,7 @@ impl EventKind {
             Acquire { .. } => "acquire",
             ConditionLoopLeft { .. } => "condition-loop-left",
             LockHandsOver { .. } => "lock-hands-over",
+            AtomicUpdated { .. } => "atomic-updated",
             MemoryRenewed { .. } => "memory-renewed",
             BenignRace { .. } => "benign-race",
             IgnoreBegin { .. } => "ignore-begin",
@@ -598,6 +607,7 @@ impl EventKind {
             | Range { .. }
             | Allocate { .. }
             | Free { .. }
+            | AtomicUpdated { .. }
             | MemoryRenewed { .. }
             | BenignRace { .. } => Family::Memory,
             LockCreated { .. }

@@ -27,7 +27,8 @@ pub fn subject(kind: &EventKind) -> Option<Address> {
         | LockFailed { lock, .. }
         | LockReleased { lock, .. }
         | LockHandsOver { lock } => Some(*lock),
-        MemoryRenewed { address, .. }
+        AtomicUpdated { address, .. }
+        | MemoryRenewed { address, .. }
         | BenignRace { address, .. }
         | Release { object: SyncObject::Address(address) }
         | Release { object: SyncObject::Queue(address) }

@@ -251,6 +251,11 @@ impl Orders {
                 self.access(thread, *kind, address.0..address.0.saturating_add(*length));
             }
 
+            AtomicUpdated { address, size } => {
+                let bytes = address.0..address.0.saturating_add(*size);
+                self.atomics.read(&mut self.threads, thread, bytes);
+            }
+
             LockCreated { lock } | LockDestroyed { lock } => {
                 self.locks.remove(lock);
             }

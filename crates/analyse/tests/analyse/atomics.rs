@@ -27,6 +27,32 @@ fn what_follows_an_update_is_not_ordered_by_it() {
     assert_eq!(run(HYBRID, &script), [(1, 2, Observed)]);
 }
 
+/// Both updates are reported before either runs; thread 1's runs first. The last drop of a shared
+/// pointer looks like this.
+#[test]
+fn what_was_released_just_before_an_update_ran_is_acquired() {
+    let racing = [
+        t(1).forks(2),
+        t(2).updates(FLAG),
+        t(1).writes(X).at(1),
+        t(1).updates(FLAG),
+        t(2).writes(X).at(2),
+    ];
+    assert_eq!(run(HYBRID, &racing), [(1, 2, Observed)]);
+    let mut told = racing.to_vec();
+    told.insert(4, t(2).updated(FLAG));
+    for detector in [HYBRID, HB, SHORT, LONG] {
+        assert_eq!(run(detector, &told), []);
+    }
+}
+
+/// It is no access of its own: what comes after it in memory's life does not race with it.
+#[test]
+fn an_update_that_has_run_is_not_an_access() {
+    let script = [t(1).forks(2), t(2).updated(FLAG), t(1).frees(FLAG).at(1)];
+    assert_eq!(run(HYBRID, &script), []);
+}
+
 #[test]
 fn rule_1_a_plain_read_of_a_synchronisation_variable_acquires_and_does_not_race() {
     let script = [

@@ -81,6 +81,10 @@ impl T {
         self.accesses(AccessKind::AtomicUpdate, at)
     }
 
+    pub fn updated(self, at: u64) -> Step {
+        self.does(EventKind::AtomicUpdated { address: Address(at), size: 4 })
+    }
+
     pub fn loads(self, at: u64) -> Step {
         self.accesses(AccessKind::AtomicRead, at)
     }

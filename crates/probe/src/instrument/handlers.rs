@@ -60,8 +60,12 @@ fn registers(frame: &Frame) -> Registers {
 
 extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
-    let Some(&Site::Access { pc, place, kind, size, guarded }) = site(probe, thread) else {
-        return;
+    let (pc, place, kind, size, guarded) = match site(probe, thread) {
+        Some(&Site::Access { pc, place, kind, size, guarded }) => (pc, place, kind, size, guarded),
+        Some(&Site::Updated { pc, place, size, guarded }) => {
+            return updated(probe, thread, spot(place, pc, frame), size, guarded);
+        }
+        _ => return,
     };
     let spot = spot(place, pc, frame);
     if hooks::is_hidden(probe, thread, spot) || (guarded && thread.is_in_margin()) {
@@ -87,6 +91,15 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     thread.site = Some(number);
     thread.emit(probe, spot, EventKind::Access { kind, address, size });
     thread.site = None;
+}
+
+/// An atomic update has run.
+fn updated(probe: &Probe, thread: &mut ThreadState, spot: Spot, size: u32, guarded: bool) {
+    if thread.is_opaque() || (guarded && thread.is_in_margin()) {
+        return;
+    }
+    let address = Address(thread.slots.get(slot::ADDRESS));
+    thread.emit(probe, spot, EventKind::AtomicUpdated { address, size: u64::from(size) });
 }
 
 extern "C" fn on_strings_before(frame: &mut Frame, thread: &mut ThreadState) {

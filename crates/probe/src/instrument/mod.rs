@@ -29,6 +29,8 @@ use std::sync::RwLock;
 pub enum Site {
     /// An instruction touches memory at an address computed before it.
     Access { pc: u64, place: Place, kind: AccessKind, size: u32, guarded: bool },
+    /// An atomic update, of which a detector is told again when it has run.
+    Updated { pc: u64, place: Place, size: u32, guarded: bool },
     /// A string instruction.
     Strings { pc: u64, place: Place, operands: Vec<StringOperand>, scans: bool },
     /// An instruction whose vector or mask registers decide what it touches.
@@ -63,6 +65,8 @@ pub struct Instrumentation {
     watches_memory: bool,
     counts: bool,
     implicit_accesses: bool,
+    /// A detector is fed.
+    detects: bool,
     /// Accesses are checked in shadow memory first.
     shadows: bool,
     /// Calls, returns and hooked functions are watched.
@@ -82,6 +86,7 @@ impl Instrumentation {
             watches_memory,
             counts: options.count,
             implicit_accesses: options.implicit_accesses,
+            detects: options.detector.is_some(),
             shadows,
             watches_calls: watches_memory || options.sync || options.functions,
             only_places: options.only_places.clone(),

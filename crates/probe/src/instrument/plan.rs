@@ -227,6 +227,13 @@ impl Instrumentation {
                         let site = self.add_site(site);
                         let acquires =
                             matches!(kind, AccessKind::AtomicRead | AccessKind::SpinRead);
+                        let updates = kind == AccessKind::AtomicUpdate && self.detects;
+                        if updates && decoded.flow == Flow::Next && step.late.is_none() {
+                            // It is reported before it runs, so that what it releases is known in
+                            // time; what it acquires may have been released since.
+                            let updated = Site::Updated { pc, place, size, guarded };
+                            step.late = Some((self.add_site(updated), form));
+                        }
                         if acquires && decoded.flow == Flow::Next && step.late.is_none() {
                             step.late = Some((site, form));
                         } else {

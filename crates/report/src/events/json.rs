@@ -162,7 +162,7 @@ impl Line<'_> {
                 SyncObject::Signal(number) => map.serialize_entry("signal", number),
                 SyncObject::ProcessEnd => map.serialize_entry("process_end", &true),
             },
-            MemoryRenewed { size, .. } | BenignRace { size, .. } => {
+            AtomicUpdated { size, .. } | MemoryRenewed { size, .. } | BenignRace { size, .. } => {
                 map.serialize_entry("size", size)
             }
             IgnoreBegin { what } | IgnoreEnd { what } => {

@@ -212,7 +212,9 @@ fn put_what(cell: &mut String, kind: &EventKind) {
         }
 
         Release { object } | Acquire { object } => put_sync_object(cell, *object),
-        MemoryRenewed { size, .. } | BenignRace { size, .. } => write!(cell, " {size}"),
+        AtomicUpdated { size, .. } | MemoryRenewed { size, .. } | BenignRace { size, .. } => {
+            write!(cell, " {size}")
+        }
         IgnoreBegin { what } | IgnoreEnd { what } => write!(cell, " {}", ignored(*what)),
         DetectionSwitched { on } => write!(cell, " {}", if *on { "on" } else { "off" }),
 
