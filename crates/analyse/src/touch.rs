@@ -139,12 +139,15 @@ pub fn kinds_conflict(a: Kind, b: Kind, reads: PlainReads) -> bool {
     (a.writes() || b.writes()) && !(atomic(a) && atomic(b))
 }
 
-/// Does whatever conflicts with an access of kind `weaker` conflict with `stronger` too? It then
-/// stays so when the memory becomes a synchronisation variable.
+/// Does whatever conflicts with an access of kind `weaker` conflict with `stronger` too, whatever
+/// the locks? It then stays so when the memory becomes a synchronisation variable.
 pub fn kind_within(weaker: Kind, stronger: Kind, reads: PlainReads) -> bool {
-    Kind::ALL.iter().all(|other| {
+    // A lock held for reading protects a read, and not a write.
+    let no_better_protected = stronger.writes() || !weaker.writes();
+    let conflicts = |other: &Kind| {
         !kinds_conflict(*other, weaker, reads) || kinds_conflict(*other, stronger, reads)
-    })
+    };
+    no_better_protected && Kind::ALL.iter().all(conflicts)
 }
 
 #[cfg(test)]
@@ -200,6 +203,8 @@ mod tests {
             let [_, before, after] = RULES.map(|rule| kind_within(a, b, rule));
             assert!(!before || after, "{a:?} within {b:?} must stay so");
         }
+        // A lock held for reading would protect the one and not the other.
+        assert!(!kind_within(UPDATE, READ, PlainReads::Atomic));
         // What a plain read and an atomic one conflict with differs until the rule makes them one.
         assert!(!kind_within(READ, ATOMIC_READ, PlainReads::AtomicBesideUpdates));
         assert!(kind_within(READ, ATOMIC_READ, PlainReads::Atomic));
