@@ -96,6 +96,7 @@ macro_rules! behaviours {
 
 behaviours! {
     handlers_on_alternate_stacks_under_a_timer: "signals.c",
+    blocked_signals: "blocked_signals.c",
     a_fault_the_program_catches: "segv.c",
     a_fault_it_does_not_catch: "crash.c",
     an_abort: "abort.c",

@@ -209,9 +209,8 @@ impl Client for Probe {
     }
 
     fn signal(&self, _thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState) {
-        if let Some(thread) = thread::current(self)
-            && !blocked
-        {
+        // A blocked one may have come in the middle of our own code.
+        if !blocked && let Some(thread) = thread::current(self) {
             signals::delivered(self, thread, number, state);
             if let Some(scheduler) = &self.scheduler {
                 scheduler.flush(thread);

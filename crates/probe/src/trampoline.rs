@@ -61,6 +61,8 @@ pub mod slot {
     pub const MIDDLE: Slot = Slot(20);
     /// Where the middle path goes when it is not sure: the entry for accesses.
     pub const ACCESS_ENTRY: Slot = Slot(21);
+    /// Not zero until the thread has set its signal mask for the first time.
+    pub const NEWBORN: Slot = Slot(22);
     /// Not zero while threads run in turn and there are several.
     pub const CONTROLLED: Slot = Slot(28);
     /// Branches the thread may make before its next scheduling point.

@@ -4,6 +4,7 @@
 pub mod bodies;
 pub mod channels;
 pub mod hooks;
+pub mod masks;
 pub mod modules;
 pub mod requests;
 pub mod roles;
@@ -40,6 +41,8 @@ pub struct Monitor {
     pub channels: channels::Channels,
     /// What the program does with signals.
     pub dispositions: signals::Dispositions,
+    /// What it has blocked.
+    pub masks: masks::Masks,
     /// System calls under way that make a thread.
     pub births: Mutex<Vec<threads::Birth>>,
     /// The number the next thread gets.
@@ -98,6 +101,7 @@ impl Monitor {
             teams: bodies::Teams::default(),
             channels: channels::Channels::default(),
             dispositions: signals::Dispositions::default(),
+            masks: masks::Masks::default(),
             births: Mutex::default(),
             next_thread: AtomicU32::new(1),
         }

@@ -30,6 +30,13 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
         | libc::SYS_execveat
         | libc::SYS_rt_sigaction
         | libc::SYS_rt_sigreturn
+        | libc::SYS_rt_sigprocmask
+        | libc::SYS_kill
+        | libc::SYS_rt_sigqueueinfo
+        | libc::SYS_tgkill
+        | libc::SYS_rt_tgsigqueueinfo
+        | libc::SYS_signalfd
+        | libc::SYS_signalfd4
         | libc::SYS_exit
         | libc::SYS_exit_group => true,
         libc::SYS_futex => probe.wants(Family::Sync),
@@ -79,7 +86,24 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
             }
         }
         libc::SYS_rt_sigaction => probe.monitor.dispositions.set(argument(0), argument(1)),
-        libc::SYS_rt_sigreturn => hooks::leave_handler(probe, thread, spot),
+        libc::SYS_rt_sigprocmask => {
+            probe.monitor.masks.before_change(&probe.slots, argument(0), argument(1), argument(3));
+        }
+        libc::SYS_kill
+        | libc::SYS_rt_sigqueueinfo
+        | libc::SYS_tgkill
+        | libc::SYS_rt_tgsigqueueinfo
+            if argument(0) == u64::from(std::process::id()) =>
+        {
+            threads::await_masks(probe);
+        }
+        libc::SYS_signalfd | libc::SYS_signalfd4 => {
+            probe.monitor.masks.before_descriptor(argument(1), argument(2));
+        }
+        libc::SYS_rt_sigreturn => {
+            probe.monitor.masks.before_return(call.state().general[4]);
+            hooks::leave_handler(probe, thread, spot);
+        }
         libc::SYS_exit => threads::await_births(probe),
         libc::SYS_futex => futex(probe, thread, call, spot),
         libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => {

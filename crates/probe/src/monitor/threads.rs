@@ -99,10 +99,24 @@ pub fn withdraw_birth(probe: &Probe, child: ThreadId) {
 /// Waits until the threads under way have begun: a thread that ends takes the process with it if the
 /// engine knows of no other, and the engine knows a thread only when it runs.
 pub fn await_births(probe: &Probe) {
+    wait_while(|| !births(probe).is_empty());
+}
+
+/// Waits until the threads under way have their signal masks, before the program sends itself a
+/// signal. Where threads run in turn they cannot be waited for.
+pub fn await_masks(probe: &Probe) {
+    if probe.scheduler.is_none() {
+        // What it sends at this point of its life it does not wait for.
+        probe.monitor.masks.grown_up(&probe.slots);
+        wait_while(|| !births(probe).is_empty() || probe.monitor.masks.has_newborns());
+    }
+}
+
+fn wait_while(something_is_under_way: impl Fn() -> bool) {
     /// Longer than any thread takes to begin; a birth that nobody takes must not hang the target.
     const LONGEST: std::time::Duration = std::time::Duration::from_secs(5);
     let started = std::time::Instant::now();
-    while !births(probe).is_empty() && started.elapsed() < LONGEST {
+    while something_is_under_way() && started.elapsed() < LONGEST {
         process::yield_thread();
     }
 }
@@ -113,12 +127,18 @@ fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
         .iter()
         .position(|b| b.id_at != 0 && target::half(b.id_at) == Some(os_id))
         .or_else(|| births.iter().position(|b| b.id_at == 0))?;
-    Some(births.remove(mine))
+    let birth = births.remove(mine);
+    if birth.hooked {
+        // Before the lock is given back: who waits for births and masks sees one or the other.
+        probe.monitor.masks.newborn(&probe.slots);
+    }
+    Some(birth)
 }
 
 /// A thread ends, or has been stopped because the process ends.
 pub fn exit(probe: &Probe, os_id: u32) {
     let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
+    probe.monitor.masks.grown_up(&probe.slots);
     if !probe.is_own_process() && thread.log().is_some() {
         // A copy of one of the parent's threads: its log is the parent's, and its memory may have
         // been half-changed when the process was copied.
@@ -142,6 +162,7 @@ pub fn forked(probe: &Probe, os_id: u32) {
     let Some(thread) = thread::current(probe) else { return };
     probe.threads.keep_only(thread, os_id);
     births(probe).clear();
+    probe.monitor.masks.forked(&probe.slots);
     probe.monitor.channels.forget();
     probe.stacks.forget();
     thread.restart(thread.id, probe.log());
