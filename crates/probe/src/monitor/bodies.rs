@@ -98,6 +98,10 @@ pub fn body_of(probe: &Probe, thread: &ThreadState, function: u64, data: u64) ->
         }
         PendingKind::Callback(_) | PendingKind::Handler => None,
     });
+    // Wherever a library waits it may run tasks, also where it waits for the team to end.
+    if probe.monitor.teams.is_task(function) {
+        return Some(Body::Task { function, data });
+    }
     match called_by {
         Some((Role::OnceCall { .. }, object)) => return Some(Body::Once(object)),
         Some((Role::TeamFork { .. }, object)) => return Some(Body::Team(object)),
@@ -109,9 +113,6 @@ pub fn body_of(probe: &Probe, thread: &ThreadState, function: u64, data: u64) ->
         && probe.monitor.teams.is_thread_start(function)
     {
         return Some(Body::Thread);
-    }
-    if probe.monitor.teams.is_task(function) {
-        return Some(Body::Task { function, data });
     }
     if let Some(team) = probe.monitor.teams.find(function, data) {
         return Some(Body::Team(team));

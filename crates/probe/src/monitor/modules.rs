@@ -141,8 +141,11 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
     announce(probe, &loaded);
 }
 
+/// Is the file one of these, or a version of one: `libgomp.so.1.0.0` for `libgomp.so.1`?
 fn is_listed(names: &[String], path: &str) -> bool {
-    names.iter().any(|name| path.rsplit('/').next() == Some(name))
+    let Some(file) = path.rsplit('/').next() else { return false };
+    let is_version = |rest: &str| rest.is_empty() || rest.starts_with('.');
+    names.iter().any(|name| file.strip_prefix(name.as_str()).is_some_and(is_version))
 }
 
 /// A module was unmapped.
