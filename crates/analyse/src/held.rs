@@ -9,10 +9,12 @@
 //! - A lock released by a thread that does not hold it leaves the hands of whoever does.
 //! - A lock taken by a thread that could not have it while another holds it has left the other's
 //!   hands unseen. Lock sets that are too large hide races, so the last taking counts.
+//! - A lock whose word its holder changes by an atomic instruction that no hook names has been
+//!   released by it: compilers merge inlined unlocks and keep no name.
 //! - A lock that is destroyed, created anew, or whose memory comes or goes, is in nobody's hands.
 
 use raddle_model::lockset::{HeldLock, LockSet};
-use raddle_model::{Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,7 +40,16 @@ pub enum LockChange {
         mode: LockMode,
         /// The thread holds no other.
         last: bool,
+        /// Nobody was known to hold it.
+        unseen: bool,
     },
+}
+
+impl LockChange {
+    /// Is it a release of this lock?
+    pub fn releases(self, which: Address) -> bool {
+        matches!(self, LockChange::Released { lock, .. } if lock == which)
+    }
 }
 
 /// One lock in one thread's hands.
@@ -83,6 +94,11 @@ impl HeldLocks {
         match &event.kind {
             LockAcquired { lock, mode } => self.acquire(event, *lock, *mode),
             LockReleased { lock, mode } => self.release(thread, *lock, *mode),
+            Access { kind: AccessKind::AtomicUpdate, address: word, .. }
+                if self.of(thread).mode(*word).is_some() =>
+            {
+                self.release(thread, *word, None)
+            }
             LockCreated { lock } | LockDestroyed { lock } => {
                 self.drop_lock(*lock);
                 None
@@ -209,6 +225,7 @@ impl HeldLocks {
                 lock,
                 mode: mode.unwrap_or(LockMode::Exclusive),
                 last,
+                unseen: true,
             });
         };
         // A call that serves both sides gives up the write side first, as it was taken last.
@@ -227,7 +244,7 @@ impl HeldLocks {
             self.give(holder, hold);
         }
         let last = self.of(thread).is_empty();
-        gone.then_some(LockChange::Released { lock, mode, last })
+        gone.then_some(LockChange::Released { lock, mode, last, unseen: false })
     }
 
     fn give_up(&mut self, thread: ThreadId, lock: Address) -> Option<LockChange> {
@@ -235,7 +252,7 @@ impl HeldLocks {
         let hands = self.threads.entry(thread).or_default();
         hands.given_up = hold;
         let mode = mode_of(&hold?);
-        Some(LockChange::Released { lock, mode, last: self.of(thread).is_empty() })
+        Some(LockChange::Released { lock, mode, last: self.of(thread).is_empty(), unseen: false })
     }
 
     fn take_back(&mut self, event: &Event, lock: Address) -> Option<LockChange> {

@@ -234,7 +234,11 @@ impl Orders {
     pub fn event(&mut self, event: &Event, change: Option<LockChange>) {
         use EventKind::*;
         let thread = event.thread;
-        if let Some(LockChange::Released { lock, mode, .. }) = change {
+        if let Some(LockChange::Released { lock, mode, unseen, .. }) = change {
+            if unseen && self.atomics.updated(lock.0..lock.0 + 1) {
+                // Taken by an atomic instruction that no hook names, as below.
+                self.handing.insert(lock);
+            }
             self.release_lock(thread, lock, mode);
         }
         match &event.kind {
@@ -244,7 +248,16 @@ impl Orders {
             ThreadCreated { created, handle } => self.threads.named(*created, *handle),
             ThreadJoined { joined, handle } => self.threads.join(thread, *joined, *handle),
 
+            // The release of a lock, and nothing else.
+            Access { address, .. } if change.is_some_and(|c| c.releases(*address)) => {}
             Access { kind, address, size } => {
+                if *kind == AccessKind::AtomicUpdate && self.locks.contains_key(address) {
+                    // An atomic instruction that no hook names changes a word that is a lock
+                    // elsewhere (an unoptimised `try_lock`): it may take it, and no lock set will
+                    // tell.
+                    self.handing.insert(*address);
+                    self.acquire_word(thread, *address);
+                }
                 self.access(thread, *kind, address.0..address.0.saturating_add(u64::from(*size)));
             }
             Range { kind, address, length } => {
@@ -254,6 +267,9 @@ impl Orders {
             AtomicUpdated { address, size } => {
                 let bytes = address.0..address.0.saturating_add(*size);
                 self.atomics.read(&mut self.threads, thread, bytes);
+                if self.handing.contains(address) {
+                    self.acquire_word(thread, *address);
+                }
             }
 
             LockCreated { lock } | LockDestroyed { lock } => {
@@ -387,6 +403,15 @@ impl Orders {
             // Whom it comes after is known to who remembers the writes: they call `spun`. The
             // variable may be an atomic one as well.
             AccessKind::SpinRead => self.atomics.read(&mut self.threads, thread, bytes),
+        }
+    }
+
+    /// Comes after all who released the lock at `word`, in both orders.
+    fn acquire_word(&mut self, thread: ThreadId, word: Address) {
+        let Some(clocks) = self.locks.get(&word) else { return };
+        for full in [&clocks.exclusive, &clocks.shared] {
+            let clocks = Clocks { full: full.clone(), weak: full.clone() };
+            self.threads.acquire(thread, Some(&clocks));
         }
     }
 

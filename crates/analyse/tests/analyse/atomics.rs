@@ -53,6 +53,45 @@ fn an_update_that_has_run_is_not_an_access() {
     assert_eq!(run(HYBRID, &script), []);
 }
 
+/// Compilers merge inlined unlocks and keep no name: the holder's atomic change of the lock's word
+/// is the release, and orders as little as a release does.
+#[test]
+fn an_atomic_change_of_a_lock_by_its_holder_releases_it() {
+    let script = [
+        t(1).forks(2),
+        t(1).writes(X).at(1),
+        t(1).locks(FLAG),
+        t(1).updates(FLAG),
+        t(1).updated(FLAG),
+        t(2).locks(FLAG),
+        t(2).updates(FLAG),
+        t(2).updated(FLAG),
+        t(2).writes(X).at(2),
+    ];
+    assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
+}
+
+/// An unoptimised `try_lock` is an atomic instruction like any other; the unlocking is a known one.
+#[test]
+fn a_lock_taken_by_an_unknown_atomic_still_protects() {
+    let script = [
+        t(1).forks(2),
+        t(1).locks(FLAG),
+        t(1).writes(X).at(1),
+        t(1).unlocks(FLAG),
+        t(2).updates(FLAG),
+        t(2).updated(FLAG),
+        t(2).writes(X).at(2),
+        t(2).unlocks(FLAG),
+        t(1).locks(FLAG),
+        t(1).writes(X).at(3),
+        t(1).unlocks(FLAG),
+    ];
+    for detector in [HYBRID, HB] {
+        assert_eq!(run(detector, &script), []);
+    }
+}
+
 #[test]
 fn rule_1_a_plain_read_of_a_synchronisation_variable_acquires_and_does_not_race() {
     let script = [
