@@ -9,7 +9,7 @@ use crate::cache::{identity, write_whole};
 use crate::debug_files::DebugSources;
 use crate::elf::Layout;
 use crate::frames::Frame;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,8 @@ const MAX_PLACES: usize = 2000;
 pub(crate) struct KeptNames {
     file: PathBuf,
     known: BTreeMap<u64, Vec<Frame>>,
+    /// Asked for in this run.
+    asked: BTreeSet<u64>,
     changed: bool,
 }
 
@@ -39,16 +41,22 @@ impl KeptNames {
         let identity = identity(path, &layout, sources).ok().filter(|(_, certain)| *certain)?.0;
         let file = directory.join(format!("{identity}-{VERSION}.names"));
         let known = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        Some(KeptNames { file, known: known.unwrap_or_default(), changed: false })
+        let (known, asked) = (known.unwrap_or_default(), BTreeSet::new());
+        Some(KeptNames { file, known, asked, changed: false })
     }
 
     /// The frames at an offset, if they are known.
-    pub fn get(&self, offset: u64) -> Option<&Vec<Frame>> {
+    pub fn get(&mut self, offset: u64) -> Option<&Vec<Frame>> {
+        self.asked.insert(offset);
         self.known.get(&offset)
     }
 
-    /// Keeps the frames at an offset.
+    /// Keeps the frames at an offset. When there is no more room, what this run has not asked for
+    /// makes some.
     pub fn put(&mut self, offset: u64, frames: &[Frame]) {
+        if self.known.len() >= MAX_PLACES {
+            self.known.retain(|offset, _| self.asked.contains(offset));
+        }
         if self.known.len() < MAX_PLACES {
             self.known.insert(offset, frames.to_vec());
             self.changed = true;
@@ -65,5 +73,40 @@ impl Drop for KeptNames {
         {
             let _ = write_whole(&self.file, &text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(directory: &Path) -> KeptNames {
+        let own = std::env::current_exe().unwrap();
+        KeptNames::open(&own, &DebugSources::default(), directory).expect("a build-id")
+    }
+
+    #[test]
+    fn names_are_there_in_the_next_run() {
+        let directory = tempfile::tempdir().unwrap();
+        open(directory.path()).put(7, &[Frame::default()]);
+        assert_eq!(open(directory.path()).get(7).map(Vec::len), Some(1));
+        assert!(open(directory.path()).get(8).is_none());
+    }
+
+    #[test]
+    fn what_a_run_does_not_ask_for_makes_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut first = open(directory.path());
+        for offset in 0..MAX_PLACES as u64 {
+            first.put(offset, &[Frame::default()]);
+        }
+        drop(first);
+        let mut second = open(directory.path());
+        assert!(second.get(3).is_some());
+        second.put(1 << 40, &[Frame::default()]);
+        drop(second);
+        let mut third = open(directory.path());
+        assert!(third.get(3).is_some() && third.get(1 << 40).is_some());
+        assert!(third.get(4).is_none());
     }
 }
