@@ -1,5 +1,10 @@
 //! The detector: plain accesses through planes, everything else behind a lock.
 
+mod judge;
+mod memory;
+
+pub use memory::FREED;
+
 use crate::execution::Execution;
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, Accesses, Description, LockSetId, LockSets, Record};
@@ -8,19 +13,14 @@ use crate::fast::protocol::{Planes, SPECIAL, Side, Suspect, look, stamp};
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
-use crate::touch::{Kind, PlainReads, kind_within, kinds_conflict};
+use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::clock::{Chain, Stamp};
-use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
+use raddle_model::finding::Finding;
 use raddle_model::lockset::LockSet;
-use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// Of a block given back, so many bytes are checked and remembered as given back; the rest is
-/// forgotten. A use after free reaches for a block's beginning more often than not, and touching
-/// the shadow of all of a large block costs more than the program's own use of it.
-pub const FREED: u64 = 4096;
 
 /// What became of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -375,18 +375,6 @@ impl<P: Planes> FastHybrid<P> {
         self.lock().specials.synchronise(start / GRANULE..end.div_ceil(GRANULE))
     }
 
-    /// Sorts out those that a common lock excludes.
-    fn suspect(&self, now: Now<'_>, suspect: Suspect, suspects: &mut Vec<Suspect>) {
-        let locks = self.planes.locks(suspect.slot, suspect.cell.tick());
-        let writes = |access| self.accesses.one(access).is_none_or(|one| one.kind.writes());
-        let later = writes(now.access);
-        self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
-            if !self.locks.protects(locks, now.standing.locks(), (writes(access), later)) {
-                suspects.push(Suspect { bytes, access, ..suspect });
-            }
-        });
-    }
-
     /// Looks at what is kept of a line beside its cells. True if a granule has come to be accessed
     /// atomically meanwhile: the stamps there are taken back.
     fn look_at_special(
@@ -404,97 +392,9 @@ impl<P: Planes> FastHybrid<P> {
                 self.planes.set_cell(now.standing.slot(), side, granule, Cell::EMPTY);
                 synchronises = true;
             }
-            for kept in &special.kept {
-                let common = kept.bytes & bytes;
-                if common == 0
-                    || kept.slot == now.standing.slot()
-                    || kept.tick <= now.standing.weak(kept.slot)
-                {
-                    continue;
-                }
-                let cell = Cell::new(kept.tick, kept.bytes);
-                let (slot, access) = (kept.slot, kept.access);
-                self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
-            }
+            self.kept_suspects(now, granule, (bytes, &special.kept), suspects);
         }
         synchronises
-    }
-
-    /// Reports what conflicts.
-    fn judge(&self, now: Now<'_>, suspects: &[Suspect]) {
-        let mut state = self.lock();
-        let reads = PlainReads::AtomicBesideUpdates;
-        let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
-        self.add(&mut state.findings, races);
-    }
-
-    /// The same where each byte may or may not be a synchronisation variable.
-    fn races_by_byte(&self, state: &State, now: Now<'_>, suspect: &Suspect) -> Vec<Finding> {
-        let bytes = (0..GRANULE).filter(|byte| suspect.bytes >> byte & 1 == 1);
-        let race = |byte: u64| {
-            let at = suspect.granule * GRANULE + byte;
-            let one = Suspect { bytes: 1 << byte, ..*suspect };
-            self.race(state, now, &one, state.execution.plain_reads(at..at + 1))
-        };
-        bytes.filter_map(race).collect()
-    }
-
-    /// The race between an access and a suspect that shares no lock with it, if it is one.
-    fn race(
-        &self,
-        state: &State,
-        now: Now<'_>,
-        earlier: &Suspect,
-        reads: PlainReads,
-    ) -> Option<Finding> {
-        let (was, is) = (self.accesses.one(earlier.access)?, self.accesses.one(now.access)?);
-        if !kinds_conflict(was.kind, is.kind, reads) {
-            return None;
-        }
-        let ordered = earlier.cell.tick() <= now.standing.full(earlier.slot);
-        if ordered && self.observed_only {
-            return None;
-        }
-        let then_held = self.planes.locks(earlier.slot, earlier.cell.tick());
-        let now_held = now.standing.locks();
-        let (before, held) = (self.locks.get(then_held)?, self.locks.get(now_held)?);
-        let mut rules = vec![match before.excludes(held) || before.shares_only(held) {
-            true => Rule::SharedSidesOnly,
-            false => Rule::NoCommonLock,
-        }];
-        let certainty = match ordered {
-            true => {
-                rules.push(Rule::LockOrderIgnored);
-                Certainty::Predicted
-            }
-            false => Certainty::Observed,
-        };
-        let synchronisation = reads == PlainReads::Atomic;
-        let kinds = [was.kind, is.kind];
-        if kinds.contains(&Kind::Free) {
-            rules.push(Rule::FreeIsWrite);
-        } else if kinds.iter().any(|kind| kind.is_atomic()) {
-            rules.push(Rule::MixedAtomic);
-        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
-            rules.push(Rule::LockTouched);
-        }
-        rules.sort();
-        let (then, _) = state.when(earlier.slot, earlier.cell.tick());
-        let at = earlier.granule * GRANULE;
-        let byte = (0..GRANULE)
-            .filter(|byte| earlier.bytes >> byte & 1 == 1)
-            .find(|byte| !state.execution.is_benign(at + byte))?;
-        Some(Finding {
-            kind: FindingKind::DataRace,
-            certainty,
-            address: Address(at + byte),
-            accesses: vec![
-                shown(was, then, before, synchronisation),
-                shown(is, now.thread, held, synchronisation),
-            ],
-            count: 1,
-            rules,
-        })
     }
 
     /// An access to memory that is, or now becomes, a means of synchronisation.
@@ -525,23 +425,17 @@ impl<P: Planes> FastHybrid<P> {
             if !state.specials.get(granule).is_some_and(|s| s.synchronisation) {
                 self.take_from_planes(state, granule);
             }
-            let special = state.specials.entry(granule);
-            for kept in special.kept.clone() {
-                let common = kept.bytes & bytes;
-                let (slot, tick) = (kept.slot, kept.tick);
-                let writes = self.accesses.one(kept.access).is_some_and(|one| one.kind.writes());
-                if kind == AccessKind::SpinRead && writes && common != 0 {
-                    awaited.push(state.when(slot, tick));
-                }
-                if common == 0 || slot == standing.slot() || tick <= standing.weak(slot) {
-                    continue;
-                }
-                let mut suspects = Vec::new();
-                let cell = Cell::new(tick, kept.bytes);
-                let suspect = Suspect { slot, cell, access: kept.access, granule, bytes: common };
-                self.suspect(now, suspect, &mut suspects);
-                races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
+            let kept = state.specials.entry(granule).kept.clone();
+            if kind == AccessKind::SpinRead {
+                let writes = kept.iter().filter(|kept| {
+                    kept.bytes & bytes != 0
+                        && self.accesses.one(kept.access).is_some_and(|one| one.kind.writes())
+                });
+                awaited.extend(writes.map(|kept| state.when(kept.slot, kept.tick)));
             }
+            let mut suspects = Vec::new();
+            self.kept_suspects(now, granule, (bytes, &kept), &mut suspects);
+            races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
             let new = Kept { slot: standing.slot(), tick: standing.tick(), bytes, access };
             let special = state.specials.entry(granule);
             special.keep(new, |old| self.stands_for(&new, old, settled));
@@ -576,127 +470,6 @@ impl<P: Planes> FastHybrid<P> {
                 });
             }
         }
-    }
-
-    /// A block is given back: a write to all of it, and the end of what was known of it.
-    fn free(&self, state: &mut State, event: &Event, address: u64, size: u64) {
-        let Some(member) = state.threads.get(&event.thread) else { return };
-        let standing = Arc::clone(&member.standing);
-        let access = self.describe(Description {
-            kind: Kind::Free,
-            size,
-            place: event.place,
-            stack: event.stack,
-        });
-        let now = Now { standing: &standing, thread: event.thread, access };
-        let mut races = Vec::new();
-        let remembered = address.saturating_add(size.min(FREED));
-        for part in lines(address, remembered) {
-            let mut suspects = Vec::new();
-            look(&self.planes, &standing, Side::Write, part, |s| {
-                self.suspect(now, s, &mut suspects);
-            });
-            self.kept_suspects(state, now, part, &mut suspects);
-            races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
-        }
-        self.add(&mut state.findings, races);
-        self.clear(state, address, size);
-        for part in lines(address, remembered) {
-            for (granule, bytes) in granules(part.0, part.1) {
-                // At its ends a block may share a granule with a neighbour.
-                if state.specials.get(granule).is_some_and(|s| s.synchronisation) {
-                    let (slot, tick) = (standing.slot(), standing.tick());
-                    let new = Kept { slot, tick, bytes, access };
-                    state.specials.entry(granule).keep(new, |_| false);
-                    continue;
-                }
-                self.restamp(&standing, Side::Write, granule, (bytes, access), |cell, was| {
-                    self.keep(state, standing.slot(), granule, (cell, was));
-                });
-            }
-            let line = part.0 / LINE;
-            self.planes.add_sharers(Side::Write, line, 1 << standing.slot());
-        }
-    }
-
-    fn kept_suspects(
-        &self,
-        state: &State,
-        now: Now<'_>,
-        (start, end): (u64, u64),
-        suspects: &mut Vec<Suspect>,
-    ) {
-        for (granule, bytes) in granules(start, end) {
-            for kept in state.specials.get(granule).into_iter().flat_map(|s| &s.kept) {
-                let (common, slot) = (kept.bytes & bytes, kept.slot);
-                if common == 0
-                    || slot == now.standing.slot()
-                    || kept.tick <= now.standing.weak(slot)
-                {
-                    continue;
-                }
-                let cell = Cell::new(kept.tick, kept.bytes);
-                let access = kept.access;
-                self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
-            }
-        }
-    }
-
-    /// Memory comes into being, or has ceased to be.
-    fn clear(&self, state: &mut State, address: u64, size: u64) {
-        let end = address.saturating_add(size);
-        if size == 0 {
-            return;
-        }
-        let first_whole = address.next_multiple_of(LINE);
-        let last_whole = end / LINE * LINE;
-        if first_whole < last_whole {
-            self.planes.clear(first_whole, last_whole);
-            self.clear_bytes(address, first_whole);
-            self.clear_bytes(last_whole, end);
-        } else {
-            self.clear_bytes(address, end);
-        }
-        state.specials.forget_bytes(address, end);
-    }
-
-    fn clear_bytes(&self, start: u64, end: u64) {
-        for part in lines(start, end) {
-            for side in [Side::Write, Side::Read] {
-                let mut left = self.planes.sharers(side, part.0 / LINE) & !SPECIAL;
-                while left != 0 {
-                    let slot = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    for (granule, bytes) in granules(part.0, part.1) {
-                        let cell = self.planes.cell(slot, side, granule);
-                        if cell.bytes() & bytes != 0 {
-                            let rest = cell.bytes() & !bytes;
-                            let rest =
-                                if rest == 0 { Cell::EMPTY } else { Cell::new(cell.tick(), rest) };
-                            self.planes.set_cell(slot, side, granule, rest);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn shown(
-    access: &Description,
-    thread: ThreadId,
-    locks: &LockSet,
-    synchronisation: bool,
-) -> FindingAccess {
-    FindingAccess {
-        kind: access.kind.into(),
-        size: access.size,
-        atomic: access.kind.is_atomic()
-            || synchronisation && access.kind == Kind::Access(AccessKind::Read),
-        thread,
-        locks: locks.iter().copied().collect(),
-        place: access.place,
-        stack: access.stack,
     }
 }
 

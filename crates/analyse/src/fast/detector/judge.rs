@@ -1,0 +1,145 @@
+//! Judging: of accesses that met, which are races, and as what they are reported.
+
+use super::{FastHybrid, Now, State};
+use crate::fast::access::Description;
+use crate::fast::cell::{Bytes, Cell, GRANULE};
+use crate::fast::protocol::{Planes, Suspect};
+use crate::fast::special::Kept;
+use crate::touch::{Kind, PlainReads, kinds_conflict};
+use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
+use raddle_model::lockset::LockSet;
+use raddle_model::{AccessKind, Address, ThreadId};
+
+impl<P: Planes> FastHybrid<P> {
+    /// Sorts out those that a common lock excludes.
+    pub(super) fn suspect(&self, now: Now<'_>, suspect: Suspect, suspects: &mut Vec<Suspect>) {
+        let locks = self.planes.locks(suspect.slot, suspect.cell.tick());
+        let writes = |access| self.accesses.one(access).is_none_or(|one| one.kind.writes());
+        let later = writes(now.access);
+        self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
+            if !self.locks.protects(locks, now.standing.locks(), (writes(access), later)) {
+                suspects.push(Suspect { bytes, access, ..suspect });
+            }
+        });
+    }
+
+    /// What is kept of a granule beside its cells, as far as it overlaps `bytes`, is not ordered before
+    /// the access, and shares no lock with it.
+    pub(super) fn kept_suspects(
+        &self,
+        now: Now<'_>,
+        granule: u64,
+        (bytes, kept): (Bytes, &[Kept]),
+        suspects: &mut Vec<Suspect>,
+    ) {
+        for kept in kept {
+            let (common, slot) = (kept.bytes & bytes, kept.slot);
+            let ordered = slot == now.standing.slot() || kept.tick <= now.standing.weak(slot);
+            if common != 0 && !ordered {
+                let cell = Cell::new(kept.tick, kept.bytes);
+                let access = kept.access;
+                self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
+            }
+        }
+    }
+
+    /// Reports what conflicts.
+    pub(super) fn judge(&self, now: Now<'_>, suspects: &[Suspect]) {
+        let mut state = self.lock();
+        let reads = PlainReads::AtomicBesideUpdates;
+        let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
+        self.add(&mut state.findings, races);
+    }
+
+    /// The same where each byte may or may not be a synchronisation variable.
+    pub(super) fn races_by_byte(
+        &self,
+        state: &State,
+        now: Now<'_>,
+        suspect: &Suspect,
+    ) -> Vec<Finding> {
+        let bytes = (0..GRANULE).filter(|byte| suspect.bytes >> byte & 1 == 1);
+        let race = |byte: u64| {
+            let at = suspect.granule * GRANULE + byte;
+            let one = Suspect { bytes: 1 << byte, ..*suspect };
+            self.race(state, now, &one, state.execution.plain_reads(at..at + 1))
+        };
+        bytes.filter_map(race).collect()
+    }
+
+    /// The race between an access and a suspect that shares no lock with it, if it is one.
+    fn race(
+        &self,
+        state: &State,
+        now: Now<'_>,
+        earlier: &Suspect,
+        reads: PlainReads,
+    ) -> Option<Finding> {
+        let (was, is) = (self.accesses.one(earlier.access)?, self.accesses.one(now.access)?);
+        if !kinds_conflict(was.kind, is.kind, reads) {
+            return None;
+        }
+        let ordered = earlier.cell.tick() <= now.standing.full(earlier.slot);
+        if ordered && self.observed_only {
+            return None;
+        }
+        let then_held = self.planes.locks(earlier.slot, earlier.cell.tick());
+        let now_held = now.standing.locks();
+        let (before, held) = (self.locks.get(then_held)?, self.locks.get(now_held)?);
+        let mut rules = vec![match before.excludes(held) || before.shares_only(held) {
+            true => Rule::SharedSidesOnly,
+            false => Rule::NoCommonLock,
+        }];
+        let certainty = match ordered {
+            true => {
+                rules.push(Rule::LockOrderIgnored);
+                Certainty::Predicted
+            }
+            false => Certainty::Observed,
+        };
+        let synchronisation = reads == PlainReads::Atomic;
+        let kinds = [was.kind, is.kind];
+        if kinds.contains(&Kind::Free) {
+            rules.push(Rule::FreeIsWrite);
+        } else if kinds.iter().any(|kind| kind.is_atomic()) {
+            rules.push(Rule::MixedAtomic);
+        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
+            rules.push(Rule::LockTouched);
+        }
+        rules.sort();
+        let (then, _) = state.when(earlier.slot, earlier.cell.tick());
+        let at = earlier.granule * GRANULE;
+        let byte = (0..GRANULE)
+            .filter(|byte| earlier.bytes >> byte & 1 == 1)
+            .find(|byte| !state.execution.is_benign(at + byte))?;
+        Some(Finding {
+            kind: FindingKind::DataRace,
+            certainty,
+            address: Address(at + byte),
+            accesses: vec![
+                shown(was, then, before, synchronisation),
+                shown(is, now.thread, held, synchronisation),
+            ],
+            count: 1,
+            rules,
+        })
+    }
+}
+
+fn shown(
+    access: &Description,
+    thread: ThreadId,
+    locks: &LockSet,
+    synchronisation: bool,
+) -> FindingAccess {
+    FindingAccess {
+        kind: access.kind.into(),
+        size: access.size,
+        atomic: access.kind.is_atomic()
+            || synchronisation && access.kind == Kind::Access(AccessKind::Read),
+        thread,
+        locks: locks.iter().copied().collect(),
+        place: access.place,
+        stack: access.stack,
+    }
+}
