@@ -103,7 +103,7 @@ impl Planes for SmallPlanes {
     }
 }
 
-fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
+pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
     let orders = Orders::with_chains(SLOTS as u32, ConditionRule::AllSignallers, true);
     FastHybrid::new(SmallPlanes::new(bytes), Execution::new(orders, true), observed_only)
 }

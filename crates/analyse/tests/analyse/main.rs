@@ -14,3 +14,4 @@ mod orders;
 mod properties;
 mod scripts;
 mod spin;
+mod window;

@@ -1,0 +1,141 @@
+//! Two threads that touch the same bytes at the same time cannot both miss the other: every
+//! interleaving of stamping and looking that the memory model allows, by loom, with the orderings
+//! of the probe's shadow memory.
+
+use crate::dsl::{events, t};
+use crate::fast::detector;
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use raddle_analyse::fast::access::{AccessId, LockSetId};
+use raddle_analyse::fast::cell::{Cell, granules};
+use raddle_analyse::fast::protocol::{Suspect, look, stamp};
+use raddle_analyse::fast::{Planes, Side, Standing};
+use raddle_model::ThreadId;
+use std::sync::Arc;
+
+/// One line, two slots: a cell and an access for each slot and side, of one granule.
+#[derive(Default)]
+struct OneLine {
+    cells: [[AtomicU32; 2]; 2],
+    accesses: [[AtomicU32; 2]; 2],
+    sharers: [AtomicU32; 2],
+    /// Left out where a test shows that it is needed.
+    without_fence: bool,
+}
+
+const GRANULE_NUMBER: u64 = 0x1000 / raddle_analyse::fast::cell::GRANULE;
+
+impl Planes for OneLine {
+    fn use_slot(&self, _: usize) -> bool {
+        true
+    }
+    fn note(&self, _: LockSetId, _: Option<u32>) {}
+    fn locks(&self, _: usize, _: u32) -> LockSetId {
+        LockSetId::default()
+    }
+    fn set_locks(&self, _: usize, _: u32, _: LockSetId) {}
+    fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
+        assert_eq!(granule, GRANULE_NUMBER);
+        Cell(self.cells[slot][side as usize].load(Ordering::Acquire))
+    }
+    fn set_cell(&self, slot: usize, side: Side, _: u64, cell: Cell) {
+        self.cells[slot][side as usize].store(cell.0, Ordering::Release);
+    }
+    fn access(&self, slot: usize, side: Side, _: u64) -> AccessId {
+        AccessId(self.accesses[slot][side as usize].load(Ordering::Acquire))
+    }
+    fn set_access(&self, slot: usize, side: Side, _: u64, access: AccessId) {
+        self.accesses[slot][side as usize].store(access.0, Ordering::Release);
+    }
+    fn sharers(&self, side: Side, _: u64) -> u32 {
+        self.sharers[side as usize].load(Ordering::Acquire)
+    }
+    fn add_sharers(&self, side: Side, _: u64, slots: u32) {
+        self.sharers[side as usize].fetch_or(slots, Ordering::SeqCst);
+    }
+    fn clear_sharers(&self, _: u64) {}
+    fn fence(&self) {
+        if !self.without_fence {
+            fence(Ordering::SeqCst);
+        }
+    }
+    fn clear(&self, _: u64, _: u64) {}
+    fn clear_slot(&self, _: usize) {}
+}
+
+/// The standings of two threads that nothing orders.
+fn standings() -> [Arc<Standing>; 2] {
+    let detector = detector(false, 64);
+    for event in events(&[t(1).forks(2)]) {
+        detector.event(&event);
+    }
+    [1, 2].map(|thread| detector.standing(ThreadId(thread)))
+}
+
+/// Stamps and looks; what was seen of the other.
+fn touch(planes: &OneLine, standing: &Standing, (side, start, end): Touch) -> Vec<Suspect> {
+    let own = AccessId(10 + standing.slot() as u32);
+    for (granule, bytes) in granules(start, end) {
+        stamp(planes, standing, side, granule, bytes, own);
+    }
+    let mut seen = Vec::new();
+    look(planes, standing, side, (start, end), |suspect| seen.push(suspect));
+    for suspect in &seen {
+        assert_ne!(suspect.slot, standing.slot());
+        assert_eq!(suspect.access, AccessId(10 + suspect.slot as u32), "a cell before its access");
+    }
+    seen
+}
+
+type Touch = (Side, u64, u64);
+
+/// Which threads have touched the line before.
+#[derive(Clone, Copy)]
+enum Line {
+    /// None.
+    Fresh,
+    /// Both.
+    Shared,
+    /// Both, and nobody uses the fence.
+    SharedWithoutFence,
+}
+
+/// In every interleaving of two accesses, does at least one see the other?
+fn never_both_blind(touches: [Touch; 2], line: Line) {
+    let standings = standings();
+    let sharers = match line {
+        Line::Fresh => 0,
+        _ => 1 << standings[0].slot() | 1 << standings[1].slot(),
+    };
+    let without_fence = matches!(line, Line::SharedWithoutFence);
+    assert_ne!(standings[0].slot(), standings[1].slot());
+    loom::model(move || {
+        let sharers = [sharers, sharers].map(AtomicU32::new);
+        let planes = loom::sync::Arc::new(OneLine { sharers, without_fence, ..OneLine::default() });
+        let (theirs, standing) = (loom::sync::Arc::clone(&planes), Arc::clone(&standings[1]));
+        let other = loom::thread::spawn(move || touch(&theirs, &standing, touches[1]).len());
+        let own = touch(&planes, &standings[0], touches[0]).len();
+        assert!(own + other.join().unwrap() > 0, "both are blind");
+    });
+}
+
+const WRITE: Touch = (Side::Write, 0x1000, 0x1004);
+const READ_WITHIN: Touch = (Side::Read, 0x1002, 0x1003);
+
+#[test]
+fn two_writes() {
+    never_both_blind([WRITE, WRITE], Line::Fresh);
+    never_both_blind([WRITE, WRITE], Line::Shared);
+}
+
+#[test]
+fn a_write_and_a_read_of_some_of_its_bytes() {
+    never_both_blind([WRITE, READ_WITHIN], Line::Fresh);
+    never_both_blind([WRITE, READ_WITHIN], Line::Shared);
+}
+
+/// The test can fail: looking before the stamp is visible is the window that must not be.
+#[test]
+#[should_panic(expected = "both are blind")]
+fn without_the_fence_a_race_is_lost() {
+    never_both_blind([WRITE, WRITE], Line::SharedWithoutFence);
+}
