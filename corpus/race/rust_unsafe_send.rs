@@ -12,7 +12,7 @@ unsafe impl Send for Sent {}
 
 #[inline(never)]
 fn copy_and_drop(rc: &Rc<u32>) -> u32 {
-    let copy = Rc::clone(rc); // race: heap counter
+    let copy = std::hint::black_box(Rc::clone(rc)); // race: heap counter
     let value = *copy;
     drop(copy); // race: heap counter
     std::hint::black_box(value)
