@@ -2,25 +2,35 @@
 //!
 //! For each finding, N executions under the race-directed policy with N seeds (RaceFuzzer, section
 //! 2): a thread at one access of the pair is held back until another stands at the other, on the same memory. What
-//! the target then does, in either order, is the race's effect.
+//! the target then does, in either order, is the race's effect; one execution of each order is replayed to record the
+//! interleaving around it.
 
-pub mod pair;
+mod imported;
+pub mod locate;
+pub mod tally;
 
 use crate::arguments::{Verbosity, duration};
+use crate::detect::Detection;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::kept;
+use crate::progress::Progress;
 use crate::runs::{self, Run};
 use crate::scheduling::Time;
-use crate::trial::{Ending, Plan, TrialResult, Written, run_many};
+use crate::trial::{Ending, Plan, run_many};
 use clap::Args;
+use locate::{Located, Locator};
 use raddle_execute::RunDirectory;
-use raddle_model::finding::Certainty;
-use raddle_report::findings::Finding;
-use raddle_wire::options::{PolicyChoice, ScheduleOptions};
+use raddle_report::Report;
+use raddle_report::findings::text::fixed;
+use raddle_report::findings::{Confirmation, Finding, Rebuilt};
+use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tally::{Tally, subject};
 
 /// Makes the races of a run happen, one by one
 ///
@@ -28,10 +38,15 @@ use std::time::Duration;
 /// accesses of a finding until both stand there at once: then the race is confirmed. Either order is tried,
 /// and what the program does after it is told. Results go into report.json.
 ///
+/// If the program was rebuilt since, the same places are looked for in the new build (lines of the same
+/// text in the same functions), and the question is whether the race is fixed.
+///
 /// Exits with 66 if a race was confirmed, 0 if none.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Confirm {
-    /// A run by its number, its directory, or the file of a report [default: the latest here]
+    /// A run by its number, its directory, or the file of a report; or one finding, R3 or 12/R3
+    /// [default: the latest run here]
     #[arg(conflicts_with = "program")]
     run: Option<String>,
 
@@ -47,6 +62,10 @@ pub struct Confirm {
     #[arg(long)]
     rates: bool,
 
+    /// Take the races from what ThreadSanitizer, Helgrind or DRD wrote to this file
+    #[arg(long, value_name = "FILE", requires = "program")]
+    import: Option<PathBuf>,
+
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -54,6 +73,10 @@ pub struct Confirm {
     /// What the target sees of time
     #[arg(long, value_enum, default_value_t = Time::Virtual)]
     time: Time,
+
+    /// Also hook the functions that this file describes, beside those the run had; may be repeated
+    #[arg(long, value_name = "FILE")]
+    hooks: Vec<PathBuf>,
 
     /// Kill an execution after this long: it hangs
     #[arg(long, value_name = "T", value_parser = duration, default_value = "20s")]
@@ -66,258 +89,245 @@ pub struct Confirm {
     #[command(flatten)]
     verbosity: Verbosity,
 
-    /// Look for races in this program first
+    /// Look for races in this program first, or take them from --import
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENTS"])]
     program: Vec<OsString>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  Are the races of the latest run real?
+      raddle confirm
+
+  How often does this one happen, and what does it do?
+      raddle confirm R3 --trials 100 --rates
+
+  Is it fixed? (after changing the source and building again)
+      raddle confirm 12/R3
+
+  Is what another tool reported real?
+      valgrind --tool=helgrind --xml=yes --xml-file=races.xml ./bank
+      raddle confirm --import races.xml -- ./bank";
 
 const EXIT_FOUND: u8 = 66;
 
 impl Confirm {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<u8, Failure> {
-        let file = match self.program.as_slice() {
-            [] => Run::find(self.run.as_deref())?,
-            program => detect(program)?,
+    pub fn run(mut self) -> Result<u8, Failure> {
+        crate::events::hooks(&self.hooks)?;
+        self.hooks = absolute(&self.hooks)?;
+        let interrupt = Interrupt::watch();
+        let Some(file) = self.file()? else {
+            self.verbosity.note("there is no race in what was imported");
+            return Ok(0);
         };
         let report = runs::read(&file)?;
-        let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
-        if let Some(missing) = self.only.iter().find(|id| !known.contains(&id.as_str())) {
-            let known = known.join(", ");
-            return Err(Failure::Other(format!(
-                "there is no finding {missing}; there are {known}"
-            )));
-        }
+        self.check_names(&report)?;
+        let mut locator = Locator::new(&report);
+        let wanted: Vec<&Finding> = report
+            .findings
+            .iter()
+            .filter(|finding| self.only.is_empty() || self.only.contains(&finding.id))
+            .collect();
+        let rebuilt: BTreeSet<&str> = wanted
+            .iter()
+            .filter(|finding| locator.is_rebuilt(finding))
+            .map(|finding| finding.id.as_str())
+            .collect();
+        let reported = match rebuilt.is_empty() {
+            true => BTreeSet::new(),
+            false => self.reported(&report)?,
+        };
         let mut confirmed = false;
         let mut results = BTreeMap::new();
-        for finding in &report.findings {
-            if !self.only.is_empty() && !self.only.contains(&finding.id) {
-                continue;
+        for finding in wanted {
+            if interrupt.came() {
+                break;
             }
-            let Some(places) = pair::places(finding) else {
-                self.verbosity.note(format_args!("{}: cannot be watched", finding.id));
-                continue;
+            let is_rebuilt = rebuilt.contains(finding.id.as_str());
+            let (places, found) = match locator.locate(finding) {
+                Located::There(places) => (places, true),
+                Located::Gone if is_rebuilt => (Vec::new(), false),
+                Located::Gone => {
+                    let what = "the program has no code for its lines (is it built with -g?)";
+                    println!("{}: {what}", subject(finding));
+                    continue;
+                }
+                Located::Nowhere => {
+                    self.verbosity.note(format_args!("{}: cannot be watched", finding.id));
+                    continue;
+                }
             };
-            let plan = Plan {
-                program: report.target.argv.iter().map(OsString::from).collect(),
-                cwd: PathBuf::from(&report.target.cwd),
-                limit_ms: self.timeout.as_millis() as u64,
-                hooks: Vec::new(),
-                schedule: ScheduleOptions {
-                    policy: PolicyChoice::RaceDirected,
-                    seed: self.seed,
-                    time: self.time.mode(),
-                    watch: places,
-                    lock_points: false,
-                },
-            };
-            let usual = report.outcome.exit.map(Ending::Exit);
-            let tally = self.try_it(&plan, usual)?;
-            confirmed |= tally.is_confirmed();
-            println!("{}", tally.line(finding));
             let directory = file.parent().unwrap_or(Path::new("."));
-            results.insert(finding.id.clone(), tally.json(&finding.id, directory)?);
+            let plan = self.plan(&report, places);
+            let (mut confirmation, line) =
+                self.try_it(finding, &plan, &report, directory, &interrupt)?;
+            confirmed |= confirmation.confirmed;
+            println!("{line}");
+            if is_rebuilt {
+                let reported = reported.contains(&finding.fingerprint);
+                let is_fixed = !reported && confirmation.hits == 0;
+                confirmation.rebuilt = Some(Rebuilt { found, reported, fixed: is_fixed });
+            }
+            if let Some(fixed) = fixed(&confirmation) {
+                println!("  {fixed}");
+            }
+            results.insert(finding.id.clone(), confirmation);
         }
         change(&file, |report| {
             for finding in report["findings"].as_array_mut().into_iter().flatten() {
                 if let Some(result) = finding["id"].as_str().and_then(|id| results.get(id)) {
-                    finding["confirmation"] = result.clone();
+                    finding["confirmation"] = json!(result);
                 }
             }
         })?;
+        if interrupt.came() {
+            self.verbosity.note("interrupted; what was found so far is in the report");
+        }
         Ok(if confirmed { EXIT_FOUND } else { 0 })
     }
 
-    fn try_it(&self, plan: &Plan, usual: Option<Ending>) -> Result<Tally, Failure> {
-        let scratch = RunDirectory::temporary()?;
-        let plans: Vec<Plan> = (0..self.trials)
+    /// The report that is meant; made now, if it has to be.
+    fn file(&mut self) -> Result<Option<PathBuf>, Failure> {
+        if let Some(log) = &self.import {
+            return self.import(log);
+        }
+        if !self.program.is_empty() {
+            return self.detection(&self.program, None, &self.hooks).openly().map(Some);
+        }
+        match self.run.as_deref().filter(|run| runs::names_a_finding(run)) {
+            Some(meant) => {
+                let (file, report, at) = runs::find_finding(meant)?;
+                self.only.push(report.findings[at].id.clone());
+                Ok(Some(file))
+            }
+            None => Run::find(self.run.as_deref()).map(Some),
+        }
+    }
+
+    fn check_names(&self, report: &Report) -> Result<(), Failure> {
+        let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
+        match self.only.iter().find(|id| !known.contains(&id.as_str())) {
+            Some(missing) => {
+                let known = known.join(", ");
+                let what = format!("there is no finding {missing}; there are {known}");
+                Err(Failure::Other(what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn detection<'a>(
+        &self,
+        program: &'a [OsString],
+        cwd: Option<&'a Path>,
+        hooks: &'a [PathBuf],
+    ) -> Detection<'a> {
+        Detection { program, cwd, hooks, time: self.time, timeout: self.timeout }
+    }
+
+    /// The fingerprints that the detector gives the program as it is built now.
+    fn reported(&self, report: &Report) -> Result<BTreeSet<String>, Failure> {
+        let _progress = Progress::doing("the program was rebuilt: looking for its races");
+        let (program, hooks) = (Confirm::words(&report.target.argv), self.hooks(report));
+        let detection = self.detection(&program, Some(Path::new(&report.target.cwd)), &hooks);
+        let now = detection.aside(self.seed)?;
+        Ok(now.findings.into_iter().map(|finding| finding.fingerprint).collect())
+    }
+
+    /// The hook files of the run, and ours.
+    fn hooks(&self, report: &Report) -> Vec<PathBuf> {
+        let known = report.target.hooks.iter().map(PathBuf::from);
+        known.chain(self.hooks.iter().cloned()).collect()
+    }
+
+    fn plan(&self, report: &Report, watch: Vec<WatchedPlace>) -> Plan {
+        Plan {
+            program: Confirm::words(&report.target.argv),
+            cwd: PathBuf::from(&report.target.cwd),
+            limit_ms: self.timeout.as_millis() as u64,
+            hooks: self.hooks(report),
+            record: false,
+            schedule: ScheduleOptions {
+                policy: PolicyChoice::RaceDirected,
+                seed: self.seed,
+                time: self.time.mode(),
+                watch,
+                lock_points: false,
+            },
+        }
+    }
+
+    /// Tries one finding; returns what came of it, also in a line.
+    fn try_it(
+        &self,
+        finding: &Finding,
+        plan: &Plan,
+        report: &Report,
+        directory: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<(Confirmation, String), Failure> {
+        let mut tally = Tally::new(report.outcome.exit.map(Ending::Exit));
+        // Without code to watch there is nothing to try.
+        let trials = if plan.schedule.watch.is_empty() { 0 } else { self.trials };
+        let plans: Vec<Plan> = (0..trials)
             .map(|i| {
                 let mut plan = plan.clone();
                 plan.schedule.seed = self.seed.wrapping_add(i);
                 plan
             })
             .collect();
-        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let mut tally = Tally { exit: usual, ..Tally::default() };
-        let rates = self.rates;
-        run_many(
-            &plans,
-            self.jobs.unwrap_or(processors),
-            scratch.path(),
-            &mut |i, result, out| {
-                tally.add(plans[i].schedule.seed, result, out);
-                rates || tally.orders.len() < 2
-            },
-        )?;
-        Ok(tally)
-    }
-}
-
-/// Runs the detector on a program; returns its report.
-fn detect(program: &[OsString]) -> Result<PathBuf, Failure> {
-    let command = std::env::current_exe().map_err(Failure::during("finding our own command"))?;
-    let status = std::process::Command::new(command)
-        .args(["run", "--"])
-        .args(program)
-        .status()
-        .map_err(Failure::during("looking for races"))?;
-    match status.code() {
-        Some(125..=127) | None => Err(Failure::Other("no races were looked for".into())),
-        Some(_) => Run::find(None),
-    }
-}
-
-/// What the trials of one finding came to.
-#[derive(Debug, Default)]
-struct Tally {
-    trials: u64,
-    hits: u64,
-    failed: u64,
-    /// Of the hits, those with an atomic access: adjacent, but not a race.
-    atomic: u64,
-    /// First seed and schedule of each order: true when the first access went first.
-    orders: BTreeMap<bool, (u64, TrialResult)>,
-    /// Order, effect, how often.
-    effects: BTreeMap<(bool, String), u64>,
-    /// How the target ended when the races were looked for.
-    exit: Option<Ending>,
-    /// What it wrote the first time it ended so.
-    usual: Option<Vec<u8>>,
-}
-
-impl Tally {
-    fn add(&mut self, seed: u64, result: Option<TrialResult>, written: Written) {
-        self.trials += 1;
-        let Some(result) = result else {
-            self.failed += 1;
-            return;
-        };
-        let Some(met) = result.meetings.first() else { return };
-        self.hits += 1;
-        self.atomic += u64::from(met.atomic);
-        let order = met.first_went;
-        let effect = self.effect(&result, &written);
-        *self.effects.entry((order, effect)).or_default() += 1;
-        let better = |known: &(u64, TrialResult)| seed < known.0;
-        if self.orders.get(&order).is_none_or(better) {
-            self.orders.insert(order, (seed, result));
+        let scratch = RunDirectory::temporary()?;
+        let about = subject(finding);
+        let progress = Progress::doing(about.as_str());
+        run_many(&plans, self.workers(), scratch.path(), &mut |i, result, out| {
+            if interrupt.came() {
+                return false;
+            }
+            tally.add(plans[i].schedule.seed, result, out);
+            let Tally { trials, hits, .. } = tally;
+            progress.say(format!("{about}: {trials} of {} trials, {hits} hits", self.trials));
+            self.rates || tally.orders.len() < 2
+        })?;
+        let mut confirmation = tally.confirmation(&finding.id, plan, directory)?;
+        if !interrupt.came() {
+            progress.say(format!("{about}: recording the interleaving"));
+            self.record(&mut confirmation, directory, scratch.path())?;
         }
+        Ok((confirmation, tally.line(finding)))
     }
 
-    /// What happened, in a word or two.
-    fn effect(&mut self, result: &TrialResult, written: &Written) -> String {
-        if let Some(effect) = effect_of(result, written) {
-            return effect;
+    /// Replays each order once and keeps what the two threads did around the race.
+    fn record(
+        &self,
+        confirmation: &mut Confirmation,
+        directory: &Path,
+        scratch: &Path,
+    ) -> Result<(), Failure> {
+        let mut plans = Vec::new();
+        for order in &confirmation.orders {
+            let plan = kept::load(directory, &order.kept)?;
+            plans.push(Plan { record: true, ..plan });
         }
-        let exit = *self.exit.get_or_insert(result.end);
-        match result.end {
-            Ending::Exit(code) if exit != result.end => return format!("exit code {code}"),
-            _ => {}
-        }
-        let usual = self.usual.get_or_insert_with(|| written.output.clone());
-        if *usual == written.output { "nothing".into() } else { "other output".into() }
+        let orders = &mut confirmation.orders;
+        run_many(&plans, self.workers(), scratch, &mut |i, result, _| {
+            // An execution that went another way this time shows nothing of the race.
+            let same = result.filter(|result| result.divergence.is_none());
+            orders[i].interleaving = same.and_then(|result| result.interleaving);
+            true
+        })
     }
 
-    fn is_confirmed(&self) -> bool {
-        self.hits > self.atomic
-    }
-
-    fn line(&self, finding: &Finding) -> String {
-        let id = &finding.id;
-        let name = finding.location.name.as_deref().unwrap_or("memory");
-        let predicted = if finding.certainty == Certainty::Predicted { ", predicted" } else { "" };
-        let failed = match self.failed {
-            0 => String::new(),
-            n => format!("; {n} executions failed"),
-        };
-        if self.hits == 0 {
-            let trials = self.trials;
-            return format!("{id} ({name}{predicted}): not confirmed in {trials} trials{failed}");
-        }
-        let word = match self.is_confirmed() {
-            true => "confirmed",
-            false => "adjacent, atomicity unknown",
-        };
-        let effects: Vec<String> = self
-            .effects
-            .iter()
-            .map(|((first, effect), n)| format!("order {}: {effect} ({n})", order(*first)))
-            .collect();
-        let (low, high) = interval(self.hits, self.trials);
-        let seed = self.orders.values().map(|o| o.0).min().unwrap_or(0);
-        format!(
-            "{id} ({name}{predicted}): {word}, {} of {} ({:.0}-{:.0} %), seed {seed}; {}{failed}",
-            self.hits,
-            self.trials,
-            100.0 * low,
-            100.0 * high,
-            effects.join(", "),
-        )
-    }
-
-    /// The `confirmation` of the report; leaves the schedules in the run's directory.
-    fn json(&self, id: &str, directory: &Path) -> Result<Value, Failure> {
-        let mut orders = Vec::new();
-        for (&first, (seed, result)) in &self.orders {
-            let name = format!("{id}.{}.schedule", order(first));
-            let file = directory.join(&name);
-            std::fs::write(&file, &result.schedule)
-                .map_err(Failure::during(format_args!("writing {}", file.display())))?;
-            let accesses = result.meetings.first().map(|met| json!(met.accesses));
-            orders.push(json!({
-                "order": order(first),
-                "seed": seed.to_string(),
-                "schedule": name,
-                "end": result.end,
-                "accesses": accesses,
-            }));
-        }
-        let effects = self.effects.iter().map(
-            |((first, effect), n)| json!({"order": order(*first), "effect": effect, "count": n}),
-        );
-        let seed = self.orders.values().map(|o| o.0).min();
-        Ok(json!({
-            "confirmed": self.is_confirmed(),
-            "adjacent": self.hits > 0 && !self.is_confirmed(),
-            "seed": seed.map(|s| s.to_string()),
-            "trials": self.trials,
-            "hits": self.hits,
-            "failed": self.failed,
-            "orders": orders,
-            "effects": effects.collect::<Vec<Value>>(),
-        }))
+    fn workers(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        self.jobs.unwrap_or_else(processors)
     }
 }
 
-/// What went wrong with an execution, if that can be told from itself alone.
-pub fn effect_of(result: &TrialResult, written: &Written) -> Option<String> {
-    const SIGABRT: i32 = 6;
-    let errors = String::from_utf8_lossy(&written.errors);
-    let asserted = errors.contains("Assertion") || errors.contains("panicked at");
-    match result.end {
-        Ending::Deadlock => Some("deadlock".into()),
-        Ending::Hang => Some("hang".into()),
-        Ending::Signal(_) | Ending::Exit(1..) if asserted => Some("failed assertion".into()),
-        Ending::Signal(SIGABRT) => Some("abort".into()),
-        Ending::Signal(signal) => Some(format!("killed by signal {signal}")),
-        Ending::Exit(_) => None,
-    }
-}
-
-/// 1 when the first access of the finding went first.
-fn order(first_went: bool) -> u8 {
-    if first_went { 1 } else { 2 }
-}
-
-/// Wilson's interval for a proportion, at 95 %.
-fn interval(hits: u64, trials: u64) -> (f64, f64) {
-    const Z: f64 = 1.96;
-    let n = trials.max(1) as f64;
-    let p = hits as f64 / n;
-    let middle = p + Z * Z / (2.0 * n);
-    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    let scale = 1.0 + Z * Z / n;
-    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+/// Files that are to be found from another directory, too.
+pub fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let absolute = |file: &PathBuf| file.canonicalize().map_err(Failure::during(file.display()));
+    files.iter().map(absolute).collect()
 }
 
 /// Changes a report in place, which is otherwise left as it is.
@@ -331,44 +341,4 @@ pub fn change(file: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failur
     std::fs::write(&unfinished, text + "\n")
         .and_then(|()| std::fs::rename(&unfinished, file))
         .map_err(Failure::during(context()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_are_wilsons() {
-        let close = |a: (f64, f64), b: (f64, f64)| {
-            assert!((a.0 - b.0).abs() < 0.002 && (a.1 - b.1).abs() < 0.002, "{a:?} {b:?}");
-        };
-        close(interval(10, 20), (0.299, 0.701));
-        close(interval(20, 20), (0.839, 1.0));
-        close(interval(0, 20), (0.0, 0.161));
-    }
-
-    #[test]
-    fn effects_are_told_apart() {
-        let result = |end| TrialResult {
-            end,
-            meetings: Vec::new(),
-            deadlock: None,
-            divergence: None,
-            schedule: String::new(),
-        };
-        let written = |output: &str, errors: &str| Written {
-            output: output.as_bytes().to_vec(),
-            errors: errors.as_bytes().to_vec(),
-        };
-        let mut tally = Tally::default();
-        let mut effect = |end, out, err| tally.effect(&result(end), &written(out, err));
-        assert_eq!(effect(Ending::Exit(0), "2", ""), "nothing");
-        assert_eq!(effect(Ending::Exit(0), "1", ""), "other output");
-        assert_eq!(effect(Ending::Exit(3), "2", ""), "exit code 3");
-        assert_eq!(effect(Ending::Signal(11), "", ""), "killed by signal 11");
-        assert_eq!(effect(Ending::Signal(6), "", "x: Assertion `a' failed."), "failed assertion");
-        assert_eq!(effect(Ending::Signal(6), "", ""), "abort");
-        assert_eq!(effect(Ending::Hang, "", ""), "hang");
-        assert_eq!(effect(Ending::Deadlock, "", ""), "deadlock");
-    }
 }

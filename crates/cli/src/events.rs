@@ -249,6 +249,7 @@ impl Events {
 }
 
 pub use observers::{Deaf, Stream};
+pub use places::find_module;
 
 /// Writes events of these families as they come.
 pub fn stream(

@@ -3,9 +3,15 @@
 //! data race (lost updates between two critical sections, order violations, deadlocks) show too.
 
 use crate::arguments::{Verbosity, duration};
-use crate::confirm::{effect_of, pair};
+use crate::confirm::absolute;
+use crate::confirm::locate::{Located, Locator};
+use crate::confirm::tally::effect_of;
+use crate::detect::Detection;
 use crate::failure::Failure;
-use crate::runs::{self, Run};
+use crate::interrupt::Interrupt;
+use crate::kept;
+use crate::progress::Progress;
+use crate::runs;
 use crate::scheduling::Time;
 use crate::trial::{Ending, Plan, TrialResult, Written, run_many};
 use clap::Args;
@@ -47,6 +53,10 @@ pub struct Hunt {
     #[arg(long, value_name = "T", value_parser = duration, default_value = "20s")]
     timeout: Duration,
 
+    /// Also hook the functions that this file describes; may be repeated, later files win
+    #[arg(long, value_name = "FILE")]
+    hooks: Vec<PathBuf>,
+
     /// Stop at the first failing execution
     #[arg(long)]
     first: bool,
@@ -75,14 +85,17 @@ const DEPTHS: [u32; 3] = [2, 3, 4];
 
 impl Hunt {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<u8, Failure> {
+    pub fn run(mut self) -> Result<u8, Failure> {
         target::resolve(&self.program, None)?;
+        crate::events::hooks(&self.hooks)?;
+        self.hooks = absolute(&self.hooks)?;
+        let interrupt = Interrupt::watch();
         let started = Instant::now();
         let usual = self.by_itself()?;
-        let report_file = self.detect(started)?;
-        let confirmed = self.confirm(&report_file)?;
+        let report_file = self.detect(started, &interrupt)?;
+        let confirmed = self.confirm(&report_file, &interrupt)?;
         let watch = suspects(&report_file)?;
-        let failures = self.explore(started, usual, watch)?;
+        let failures = self.explore(started, usual, watch, &interrupt)?;
         for failure in &failures {
             println!(
                 "{}: {} in {} of {} executions ({}, seed {}); `raddle replay {}/{}` repeats it",
@@ -115,30 +128,21 @@ impl Hunt {
     }
 
     /// Looks for races under a few schedules; returns the report with the most of them.
-    fn detect(&self, started: Instant) -> Result<PathBuf, Failure> {
-        let command =
-            std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+    fn detect(&self, started: Instant, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
+        let (time, timeout) = (self.time, self.timeout);
+        let (program, hooks) = (self.program.as_slice(), self.hooks.as_slice());
+        let detection = Detection { program, cwd: None, hooks, time, timeout };
+        let progress = Progress::doing("looking for races");
         let mut best: Option<(usize, PathBuf)> = None;
         for seed in self.seed..self.seed.saturating_add(DETECTIONS) {
-            if best.is_some() && started.elapsed() > self.budget / 3 {
+            if best.is_some() && (started.elapsed() > self.budget / 3 || interrupt.came()) {
                 break;
             }
-            let time = if self.time == Time::Real { "real" } else { "virtual" };
-            let timeout = format!("{}ms", self.timeout.as_millis());
-            let status = Command::new(&command)
-                .args(["run", "--quiet", "--time", time, "--timeout", &timeout, "--seed"])
-                .arg(seed.to_string())
-                .arg("--")
-                .args(&self.program)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .map_err(Failure::during("looking for races"))?;
-            if matches!(status.code(), Some(125..=127) | None) && best.is_none() {
-                return Err(Failure::Other("`raddle run` failed on this program".into()));
-            }
-            let file = Run::find(None)?;
+            progress.say(format!("looking for races, seed {seed}"));
+            let file = match detection.quietly(seed) {
+                Err(_) if best.is_some() => continue,
+                file => file?,
+            };
             let found = runs::read(&file)?.findings.len();
             if best.as_ref().is_none_or(|(most, _)| found >= *most) {
                 best = Some((found, file));
@@ -147,13 +151,17 @@ impl Hunt {
         best.map(|(_, file)| file).ok_or_else(|| Failure::Other("there was no time".into()))
     }
 
-    fn confirm(&self, report: &Path) -> Result<bool, Failure> {
+    fn confirm(&self, report: &Path, interrupt: &Interrupt) -> Result<bool, Failure> {
+        if interrupt.came() {
+            return Ok(false);
+        }
         if runs::read(report)?.findings.is_empty() {
             self.verbosity.note("no races were found; exploring schedules");
             return Ok(false);
         }
         let command =
             std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+        // The hook files are in the report.
         let status = Command::new(command)
             .arg("confirm")
             .arg(report)
@@ -169,19 +177,23 @@ impl Hunt {
         started: Instant,
         usual: i32,
         watch: Vec<WatchedPlace>,
+        interrupt: &Interrupt,
     ) -> Result<Vec<Failed>, Failure> {
         let scratch = RunDirectory::temporary()?;
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         let cwd = std::env::current_dir().unwrap_or_default();
         let mut failures: BTreeMap<String, Failed> = BTreeMap::new();
         let (mut done, mut length) = (0, FIRST_LENGTH);
-        while done < self.executions && started.elapsed() < self.budget {
+        let progress = Progress::doing("exploring schedules");
+        let goes_on = || started.elapsed() < self.budget && !interrupt.came();
+        while done < self.executions && goes_on() {
             let plans: Vec<Plan> = (done..self.executions.min(done + ROUND))
                 .map(|i| Plan {
                     program: self.program.clone(),
                     cwd: cwd.clone(),
                     limit_ms: self.timeout.as_millis() as u64,
-                    hooks: Vec::new(),
+                    hooks: self.hooks.clone(),
+                    record: false,
                     schedule: ScheduleOptions {
                         policy: match i % 4 {
                             0 => PolicyChoice::LockDirected,
@@ -199,11 +211,16 @@ impl Hunt {
                 })
                 .collect();
             let mut news = |i: usize, result: Option<TrialResult>, written: Written| {
+                if interrupt.came() {
+                    return false;
+                }
                 done += 1;
-                let Some(result) = result else { return true };
+                let kinds = failures.len();
+                progress.say(format!("{done} executions explored, {kinds} kinds of failure"));
+                let Some(result) = result else { return goes_on() };
                 length = points(&result).max(1);
                 if result.end == Ending::Exit(usual) {
-                    return true;
+                    return goes_on();
                 }
                 let effect = effect_of(&result, &written)
                     .unwrap_or_else(|| format!("exit as never by itself: {:?}", result.end));
@@ -218,7 +235,7 @@ impl Hunt {
                     result,
                 });
                 failure.count += 1;
-                !self.first && started.elapsed() < self.budget
+                !self.first && goes_on()
             };
             let workers = self.jobs.unwrap_or(processors);
             run_many(&plans, workers, scratch.path(), &mut news)?;
@@ -226,6 +243,7 @@ impl Hunt {
                 break;
             }
         }
+        drop(progress);
         let mut failures: Vec<Failed> = failures.into_values().collect();
         failures.iter_mut().for_each(|f| f.of = done);
         failures.sort_by_key(|f| f.id.len());
@@ -257,8 +275,12 @@ fn points(result: &TrialResult) -> u64 {
 fn suspects(report: &Path) -> Result<Vec<WatchedPlace>, Failure> {
     let report = runs::read(report)?;
     let mut seen = BTreeSet::new();
-    let places = report.findings.iter().filter_map(pair::places).flatten();
-    Ok(places.filter(|p| seen.insert((p.module.clone(), p.offset))).collect())
+    let mut locator = Locator::new(&report);
+    let places = report.findings.iter().flat_map(|finding| match locator.locate(finding) {
+        Located::There(places) => places,
+        Located::Gone | Located::Nowhere => Vec::new(),
+    });
+    Ok(places.filter(|place| seen.insert(place.code.clone())).collect())
 }
 
 /// Leaves what repeats the failures in the run's directory, and names them in its report.
@@ -266,15 +288,7 @@ fn keep(file: &Path, failures: &[Failed]) -> Result<(), Failure> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let mut rows = Vec::new();
     for failed in failures {
-        let write = |name: String, text: &str| {
-            let path = directory.join(name);
-            std::fs::write(&path, text)
-                .map_err(Failure::during(format_args!("writing {}", path.display())))
-        };
-        write(format!("{}.schedule", failed.id), &failed.result.schedule)?;
-        let plan = serde_json::to_string_pretty(&failed.plan)
-            .map_err(Failure::during("writing a plan"))?;
-        write(format!("{}.plan", failed.id), &plan)?;
+        kept::keep(directory, &failed.id, &failed.plan, &failed.result.schedule)?;
         rows.push(json!({
             "id": failed.id,
             "effect": failed.effect,

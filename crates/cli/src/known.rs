@@ -1,15 +1,25 @@
-//! What is known already and should stay quiet: suppressions and a baseline.
+//! What is left out of a report: what nobody asked for, what somebody decided to live with, and what
+//! was there before. The same words wherever a report is shown.
 
 use crate::failure::Failure;
 use crate::forms::today;
 use clap::Args;
-use raddle_report::findings::{Baseline, Suppressions};
+use raddle_report::findings::{Baseline, Filter, Selector, Suppressions};
 use raddle_symbols::demangle;
 use std::path::{Path, PathBuf};
 
-/// Files of known findings.
+/// What is left out.
 #[derive(Debug, Args)]
 pub struct Known {
+    /// Report only findings with an access in this module (path or name), or in modules or source
+    /// files below this directory; either access is enough; may be repeated
+    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
+    only_in: Vec<String>,
+
+    /// Leave out findings with an access there; either access is enough; may be repeated
+    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
+    ignore: Vec<String>,
+
     /// Leave out what this file suppresses: Raddle's TOML, or a file of ThreadSanitizer or Valgrind
     /// as it is; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "Finding")]
@@ -20,9 +30,26 @@ pub struct Known {
     baseline: Option<PathBuf>,
 }
 
+/// Suppressions that are named as unused, without --verbose.
+const SHOWN_UNUSED: usize = 3;
+
 impl Known {
+    /// For the findings of a report; paths begin in `base`.
+    pub fn filter(&self, base: &Path) -> Result<Filter, Failure> {
+        let select = |text: &String| Selector::new(text, base, std::fs::canonicalize(text).ok());
+        Ok(Filter {
+            only_in: self.only_in.iter().map(select).collect(),
+            ignore: self.ignore.iter().map(select).collect(),
+            suppressions: self.suppressions()?,
+            baseline: match &self.baseline {
+                Some(path) => read_baseline(path)?,
+                None => Baseline::default(),
+            },
+        })
+    }
+
     /// The suppressions of all files.
-    pub fn suppressions(&self) -> Result<Suppressions, Failure> {
+    fn suppressions(&self) -> Result<Suppressions, Failure> {
         let mut all = Suppressions::new(today());
         for path in &self.suppressions {
             let name = path.display().to_string();
@@ -35,14 +62,16 @@ impl Known {
         }
         Ok(all)
     }
+}
 
-    /// The baseline.
-    pub fn baseline(&self) -> Result<Baseline, Failure> {
-        match &self.baseline {
-            Some(path) => read_baseline(path),
-            None => Ok(Baseline::default()),
-        }
+/// Suppressions that are of no use, in a line.
+pub fn unused(unused: &[String], everything: bool) -> Option<String> {
+    let shown = if everything { unused.len() } else { SHOWN_UNUSED };
+    let mut text = unused.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    if unused.len() > shown {
+        text += &format!(" and {} more (--verbose)", unused.len() - shown);
     }
+    (!unused.is_empty()).then(|| format!("suppressions that matched nothing: {text}"))
 }
 
 /// Reads a baseline.

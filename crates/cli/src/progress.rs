@@ -2,9 +2,9 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What ends sooner needs no excuse.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -14,38 +14,57 @@ const TICK: Duration = Duration::from_millis(120);
 /// A sign of life on standard error, from when patience runs out until this is dropped. Nothing at
 /// all where standard error is no terminal.
 pub struct Progress {
-    shown: Option<(Sender<()>, JoinHandle<()>)>,
+    shown: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Progress {
     /// Says what is being done, should it take long.
-    pub fn doing(what: &'static str) -> Self {
+    pub fn doing(what: impl Into<String>) -> Self {
         if !std::io::stderr().is_terminal() {
             return Progress { shown: None };
         }
-        let (done, over) = channel();
-        let show = move || {
-            if over.recv_timeout(PATIENCE).is_ok() {
-                return;
-            }
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} raddle: {msg} ({elapsed})") {
-                bar.set_style(style);
-            }
-            bar.set_message(what);
-            bar.enable_steady_tick(TICK);
-            // An error means that the sender is gone, which is the end as well.
-            let _ = over.recv();
-            bar.finish_and_clear();
-        };
-        Progress { shown: Some((done, std::thread::spawn(show))) }
+        let (news, heard) = channel();
+        let what = what.into();
+        Progress { shown: Some((news, std::thread::spawn(move || show(what, &heard)))) }
     }
+
+    /// Says how far it has come.
+    pub fn say(&self, what: impl Into<String>) {
+        if let Some((news, _)) = &self.shown {
+            // Nobody listens any more only when the terminal is gone.
+            let _ = news.send(what.into());
+        }
+    }
+}
+
+fn show(mut what: String, heard: &Receiver<String>) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(news) => what = news,
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    // The clock counts from when the work began, not from when it was shown.
+    let bar = bar.with_elapsed(PATIENCE);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} raddle: {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(TICK);
+    // An error means that the sender is gone, which is the end.
+    while let Ok(news) = heard.recv() {
+        bar.set_message(news);
+    }
+    bar.finish_and_clear();
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((done, shower)) = self.shown.take() {
-            let _ = done.send(());
+        if let Some((news, shower)) = self.shown.take() {
+            drop(news);
             let _ = shower.join();
         }
     }

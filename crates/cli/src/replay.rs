@@ -1,20 +1,21 @@
-//! `raddle replay`: a confirmed execution once more, decision by decision.
+//! `raddle replay`: a kept execution once more, decision by decision.
 
 use crate::arguments::Format;
-use crate::confirm::pair;
-use crate::events::{self, Stream, hooks};
+use crate::confirm::absolute;
+use crate::events::{self, hooks};
 use crate::failure::Failure;
+use crate::kept;
+use crate::recording::Recording;
 use crate::runs::{self, Run};
 use crate::terminal;
-use crate::trial::{self, Ending, Plan};
+use crate::trial::{self, Ending, Hearing, Plan};
 use clap::Args;
-use raddle_execute::{Control, Observer};
-use raddle_model::{Event, EventKind, Family, Hook, ModuleId, Place, StackId, ThreadId};
-use raddle_schedule::Schedule;
-use raddle_wire::options::{PlaceCount, PolicyChoice, ScheduleOptions, TimeMode, WatchedPlace};
+use raddle_execute::Control;
+use raddle_model::{Family, Hook};
+use raddle_report::findings::interleaving::{Interleaving, Timeline};
+use raddle_report::findings::text::write_timeline;
+use raddle_report::findings::{Finding, Order};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Repeats the execution in which a race was confirmed
@@ -22,18 +23,36 @@ use std::path::{Path, PathBuf};
 /// The decisions that `raddle confirm` stored are made again, one by one, and the target's streams
 /// are the terminal's. Exits with 0 if the execution was repeated, and with 1 if it went another way.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct ReplayCommand {
     /// The finding: R3 of the latest run, or 12/R3; H1 for a failing execution of `hunt`
     finding: String,
 
     /// Which access goes first: 1, the first of the finding, or 2 [default: whichever was seen]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=2))]
-    order: Option<u64>,
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
+    order: Option<u8>,
 
-    /// Show the events of synchronisation and of the pair on standard error
+    /// Show on standard error what the two threads did around the race, side by side: locks,
+    /// source lines, and what stood in memory
     #[arg(long)]
     events: bool,
+
+    /// Also hook the functions that this file describes, beside those the execution had; may be
+    /// repeated
+    #[arg(long, value_name = "FILE")]
+    hooks: Vec<PathBuf>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  See it happen, thread beside thread
+      raddle replay R1 --events
+
+  The other way round
+      raddle replay R1 --order 2 --events
+
+  A failing execution that `raddle hunt` has kept
+      raddle replay H1";
 
 const EXIT_DIVERGED: u8 = 1;
 /// What a replay may take; the execution itself has ended before.
@@ -46,99 +65,69 @@ impl ReplayCommand {
             Some((run, id)) => (Some(run), id),
             None => (None, self.finding.as_str()),
         };
-        let file = Run::find(run)?;
-        if id.starts_with('H') {
-            return self.run_failure(&file, id);
+        if id.starts_with(['H', 'h']) {
+            return self.run_failure(&Run::find(run)?, &id.to_ascii_uppercase());
         }
-        let report = runs::read(&file)?;
-        let Some(finding) = report.findings.iter().find(|f| f.id == id) else {
-            let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
-            let known = known.join(", ");
-            return Err(Failure::Other(format!("there is no finding {id}; there are {known}")));
+        let (file, report, at) = runs::find_finding(&self.finding)?;
+        let finding = &report.findings[at];
+        let id = finding.id.as_str();
+        let order = self.order(finding)?;
+        let plan = self.plan(&file, &order.kept)?;
+        let (end, control) = if self.events {
+            let mut recording = Recording::default();
+            let ran = trial::run(&plan, Hearing::Calls, &mut recording)?;
+            let shown = recording.interleaving(&ran.1, &plan.cwd);
+            show(finding, order, shown.as_ref(), &plan.cwd)?;
+            ran
+        } else {
+            trial::run(&plan, Hearing::Threads, &mut events::Deaf)?
         };
-        let stored = self.stored(&file, id)?;
-        let directory = file.parent().unwrap_or(Path::new("."));
-        let schedule = directory.join(text(&stored, "schedule"));
-        let settings = read_schedule(&schedule)?;
-        let seed = text(&stored, "seed").parse().unwrap_or(0);
-        let plan = Plan {
-            program: report.target.argv.iter().map(OsString::from).collect(),
-            cwd: PathBuf::from(&report.target.cwd),
-            limit_ms: LIMIT_MS,
-            hooks: Vec::new(),
-            schedule: ScheduleOptions {
-                policy: PolicyChoice::Replay { file: absolute(&schedule)? },
-                seed,
-                time: match settings.setting("time") {
-                    Some("real") => TimeMode::Real,
-                    _ => TimeMode::Virtual,
-                },
-                watch: pair::places(finding).unwrap_or_default(),
-                lock_points: false,
-            },
-        };
-        let (end, control) = self.execute(&plan)?;
-        let wanted = stored["order"] == 1;
         let met = control.meetings.first().map(|m| m.first_went);
-        let ended = serde_json::to_value(end).unwrap_or_default();
-        let why = match &control.divergence {
-            Some(what) => what.clone(),
-            None if met != Some(wanted) => "the two accesses did not meet as they did".into(),
-            None if ended != stored["end"] => {
-                format!("the target ended otherwise: {ended}, not {}", stored["end"])
+        let why = match other_end(end, &order.end) {
+            _ if control.divergence.is_some() => control.divergence.unwrap_or_default(),
+            _ if met != Some(order.order == 1) => {
+                "the two accesses did not meet as they did".into()
             }
+            Some(why) => why,
             None => {
-                eprintln!("raddle: {id} repeated, seed {seed}; the target ended with {ended}");
+                let seed = &order.seed;
+                eprintln!("raddle: {id} repeated, seed {seed}; the target ended with {end}");
                 return Ok(0);
             }
         };
         eprintln!("raddle: {id} was not repeated: {why}");
+        if crate::confirm::locate::Locator::new(&report).is_rebuilt(finding) {
+            eprintln!("raddle: the program was rebuilt; `raddle confirm {}` tries", self.finding);
+        }
         Ok(EXIT_DIVERGED)
     }
 
-    /// Executes once more, with events if they were asked for.
-    fn execute(&self, plan: &Plan) -> Result<(Ending, Control), Failure> {
-        if !self.events {
-            return trial::run(plan, true, &mut events::Deaf);
-        }
-        let families = vec![Family::Memory, Family::Sync, Family::Thread];
-        let table = hooks(&[])?.hooks.iter().map(Hook::name).map(String::from).collect();
-        let stderr = std::io::stderr();
-        let paint = terminal::paint(&stderr);
-        let stream = events::stream(Box::new(stderr), (Format::Text, paint), families, table);
-        let mut pair = Pair::new(stream, plan.schedule.watch.clone());
-        let ran = trial::run(plan, false, &mut pair)?;
-        pair.stream.finish()?;
-        Ok(ran)
+    /// What repeats a kept execution.
+    fn plan(&self, report: &Path, name: &str) -> Result<Plan, Failure> {
+        hooks(&self.hooks)?;
+        let mut plan = kept::load(report.parent().unwrap_or(Path::new(".")), name)?;
+        plan.hooks.extend(absolute(&self.hooks)?);
+        plan.limit_ms = plan.limit_ms.max(LIMIT_MS);
+        Ok(plan)
     }
 
     /// A failing execution that `hunt` has kept.
     fn run_failure(&self, file: &Path, id: &str) -> Result<u8, Failure> {
-        let directory = file.parent().unwrap_or(Path::new("."));
-        let stored = directory.join(format!("{id}.plan"));
-        let text = std::fs::read_to_string(&stored).map_err(Failure::during(stored.display()))?;
-        let mut plan: Plan =
-            serde_json::from_str(&text).map_err(Failure::during(stored.display()))?;
-        let schedule = directory.join(format!("{id}.schedule"));
-        read_schedule(&schedule)?;
-        plan.schedule.policy = PolicyChoice::Replay { file: absolute(&schedule)? };
-        let report = std::fs::read_to_string(file).map_err(Failure::during(file.display()))?;
-        let report: Value =
-            serde_json::from_str(&report).map_err(Failure::during(file.display()))?;
-        let mut failures = report["failures"].as_array().into_iter().flatten();
-        let row = failures.find(|f| f["id"] == id).cloned().unwrap_or_default();
+        let report = runs::read(file)?;
+        let failures = report.more.get("failures").and_then(Value::as_array);
+        let Some(row) = failures.into_iter().flatten().find(|failure| failure["id"] == id) else {
+            return Err(Failure::Other(format!("there is no {id} in {}", file.display())));
+        };
+        let plan = self.plan(file, id)?;
         let (end, control) = self.execute(&plan)?;
         if let Some(text) = crate::scheduling::deadlock(&control) {
             eprintln!("raddle: {text}");
         }
-        let ended = serde_json::to_value(end).unwrap_or_default();
-        let why = match control.divergence {
-            Some(what) => what,
-            None if ended != row["end"] => {
-                format!("the target ended otherwise: {ended}, not {}", row["end"])
-            }
-            None => {
-                let (seed, effect) = (&row["seed"], &row["effect"]);
+        let why = match (control.divergence, other_end(end, &row["end"])) {
+            (Some(why), _) | (None, Some(why)) => why,
+            (None, None) => {
+                let text = |key: &str| row[key].as_str().unwrap_or_default();
+                let (seed, effect) = (text("seed"), text("effect"));
                 eprintln!("raddle: {id} repeated, seed {seed}: {effect}");
                 return Ok(0);
             }
@@ -147,79 +136,58 @@ impl ReplayCommand {
         Ok(EXIT_DIVERGED)
     }
 
+    /// Executes a failure once more, with its events as they come if they were asked for: there is
+    /// no pair of accesses around which they could be shown.
+    fn execute(&self, plan: &Plan) -> Result<(Ending, Control), Failure> {
+        if !self.events {
+            return trial::run(plan, Hearing::Threads, &mut events::Deaf);
+        }
+        let families = vec![Family::Memory, Family::Sync, Family::Thread];
+        let table = hooks(&plan.hooks)?.hooks.iter().map(Hook::name).map(String::from).collect();
+        let stderr = std::io::stderr();
+        let paint = terminal::paint(&stderr);
+        let mut stream = events::stream(Box::new(stderr), (Format::Text, paint), families, table);
+        let ran = trial::run(plan, Hearing::Events, &mut stream)?;
+        stream.finish()?;
+        Ok(ran)
+    }
+
     /// What `confirm` has stored of the finding, for the order asked for.
-    fn stored(&self, file: &Path, id: &str) -> Result<Value, Failure> {
-        let text = std::fs::read_to_string(file).map_err(Failure::during(file.display()))?;
-        let report: Value = serde_json::from_str(&text).map_err(Failure::during(file.display()))?;
-        let mut findings = report["findings"].as_array().into_iter().flatten();
-        let finding = findings.find(|f| f["id"] == id).cloned().unwrap_or_default();
-        let orders = finding["confirmation"]["orders"].as_array().cloned().unwrap_or_default();
-        let fits = |o: &&Value| self.order.is_none_or(|wanted| o["order"] == wanted);
+    fn order<'a>(&self, finding: &'a Finding) -> Result<&'a Order, Failure> {
+        let id = &finding.id;
+        let orders = finding.confirmation.as_ref().map_or(&[][..], |known| &known.orders);
+        let fits = |order: &&Order| self.order.is_none_or(|wanted| order.order == wanted);
         let why = || match (orders.is_empty(), self.order) {
             (false, Some(order)) => format!("{id} was not seen in order {order}"),
-            _ => format!("{id} was not confirmed; `raddle confirm --only {id}` tries"),
+            _ => format!("{id} was not confirmed; `raddle confirm {}` tries", self.finding),
         };
-        orders.iter().find(fits).cloned().ok_or_else(|| Failure::Other(why()))
+        orders.iter().find(fits).ok_or_else(|| Failure::Other(why()))
     }
 }
 
-/// Of the events of memory, shows those of the watched places only.
-struct Pair {
-    stream: Stream,
-    watch: Vec<WatchedPlace>,
-    modules: BTreeMap<ModuleId, String>,
-}
-
-impl Pair {
-    fn new(stream: Stream, watch: Vec<WatchedPlace>) -> Pair {
-        Pair { stream, watch, modules: BTreeMap::new() }
-    }
-
-    fn is_watched(&self, place: Place) -> bool {
-        let module = self.modules.get(&place.module);
-        let is_it = |w: &WatchedPlace| Some(&w.module) == module && w.offset == place.offset;
-        self.watch.iter().any(is_it)
+/// Why this is not how the execution ended, if it is not.
+fn other_end(end: Ending, wanted: &Value) -> Option<String> {
+    match serde_json::from_value::<Ending>(wanted.clone()) {
+        Ok(wanted) if wanted == end => None,
+        Ok(wanted) => Some(format!("the target ended with {end}, not with {wanted}")),
+        Err(error) => Some(format!("how it ended is damaged in the report: {error}")),
     }
 }
 
-impl Observer for Pair {
-    fn program(&mut self, process: u32) {
-        self.stream.program(process);
-    }
-
-    fn event(&mut self, process: u32, event: Event) {
-        if let EventKind::ModuleLoad { module, path, .. } = &event.kind {
-            self.modules.insert(*module, path.clone());
-        }
-        if event.kind.family() != Family::Memory || self.is_watched(event.place) {
-            self.stream.event(process, event);
-        }
-    }
-
-    fn stack(&mut self, process: u32, id: StackId, frames: Vec<Place>) {
-        self.stream.stack(process, id, frames);
-    }
-
-    fn counts(&mut self, _: u32, _: ThreadId, _: Vec<PlaceCount>) {}
-
-    fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
-
-    fn idle(&mut self) {
-        self.stream.idle();
-    }
-}
-
-fn text(value: &Value, key: &str) -> String {
-    value[key].as_str().unwrap_or_default().to_owned()
-}
-
-fn read_schedule(file: &Path) -> Result<Schedule, Failure> {
-    let context = || file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(Failure::during(context()))?;
-    Schedule::parse(&text).map_err(Failure::during(context()))
-}
-
-fn absolute(file: &Path) -> Result<String, Failure> {
-    let path = file.canonicalize().map_err(Failure::during(file.display()))?;
-    Ok(path.to_string_lossy().into_owned())
+/// The interleaving, in two columns.
+fn show(
+    finding: &Finding,
+    order: &Order,
+    interleaving: Option<&Interleaving>,
+    base: &Path,
+) -> Result<(), Failure> {
+    let timeline = interleaving.and_then(|known| Timeline::recorded(finding, order, known));
+    let Some(timeline) = timeline else {
+        eprintln!("raddle: the two accesses never met, so there is nothing to show");
+        return Ok(());
+    };
+    let stderr = std::io::stderr();
+    let style = terminal::style(&stderr, base, false);
+    write_timeline(&timeline, &style, &mut stderr.lock())
+        .map_err(Failure::during("writing the interleaving"))
 }

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::forms::{Form, Forms};
+use crate::known::{self, Known};
 use crate::runs::{self, Run};
 use crate::terminal;
 use clap::Args;
-use raddle_report::findings::text;
+use raddle_report::findings::{Finding, text};
 use std::io::Write;
 use std::path::Path;
 
@@ -25,6 +26,9 @@ pub struct Report {
 
     #[command(flatten)]
     forms: Forms,
+
+    #[command(flatten)]
+    known: Known,
 
     /// Say one line only
     #[arg(short, long, conflicts_with = "verbose")]
@@ -49,6 +53,9 @@ Examples:
   Which variables race?
       raddle report --format json | jq -r '.findings[].location.name'
 
+  Without what is known already
+      raddle report --baseline raddle-baseline.json --suppressions known.toml
+
   For a code-review page and a CI server
       raddle report --sarif races.sarif --junit races.xml
 
@@ -58,7 +65,11 @@ impl Report {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
         let file = Run::find(self.run.as_deref())?;
-        let report = runs::read(&file)?;
+        let mut report = runs::read(&file)?;
+        let filter = self.known.filter(&std::env::current_dir().unwrap_or_default())?;
+        filter.sift(&mut report.findings, &mut report.summary);
+        // What was confirmed or classified since the run leads. The sort is stable, and the names stay.
+        report.findings.sort_by_key(Finding::importance);
         self.forms.write(&report)?;
         let stdout = std::io::stdout();
         let style = terminal::style(&stdout, Path::new(&report.target.cwd), self.verbose);
@@ -69,6 +80,10 @@ impl Report {
         }
         if text {
             let shown = file.display().to_string();
+            let unused = known::unused(&report.summary.unused_suppressions, self.verbose);
+            if let Some(unused) = unused.filter(|_| !self.quiet) {
+                eprintln!("raddle: {unused}");
+            }
             // Whoever has closed standard output has had enough.
             let _ = writeln!(std::io::stdout(), "raddle: {}", text::summary(&report, Some(&shown)));
             if !self.quiet

@@ -5,10 +5,11 @@ pub mod library;
 mod watch;
 
 use crate::arguments::{Engine, RunArguments, Verbosity, duration};
+use crate::confirm::absolute;
 use crate::events::hooks;
 use crate::failure::Failure;
 use crate::forms::{Form, Forms};
-use crate::known::Known;
+use crate::known::{self, Known};
 use crate::progress::Progress;
 use crate::runs::{Run as RunPlace, write_rendering};
 use crate::{scheduling, terminal};
@@ -18,7 +19,7 @@ use raddle_execute::{
 };
 use raddle_hooks::HookSet;
 use raddle_report::findings::text::{self, Style};
-use raddle_report::findings::{Filter, Report, Selector};
+use raddle_report::findings::{Filter, Report};
 use raddle_wire::options::{DetectorChoice, MemoryMode, Rules};
 use std::fs::File;
 use std::io::IsTerminal;
@@ -61,15 +62,6 @@ pub struct Run {
         help_heading = "Finding"
     )]
     atomics: Vec<Atomics>,
-
-    /// Report only findings with an access in this module (path or name), or in modules or source
-    /// files below this directory; either access is enough; may be repeated
-    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
-    only_in: Vec<String>,
-
-    /// Leave out findings with an access there; either access is enough; may be repeated
-    #[arg(long, value_name = "MODULE|DIR", help_heading = "Finding")]
-    ignore: Vec<String>,
 
     /// Exit with this code if something was found
     #[arg(long, value_name = "N", default_value_t = 66, help_heading = "Reporting")]
@@ -124,9 +116,6 @@ Examples:
 
 The report and report.json are described in docs/run.md, the detectors in docs/analysers/.";
 
-/// Suppressions that are named as unused, without --verbose.
-const SHOWN_UNUSED: usize = 3;
-
 /// The detectors, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DetectorName {
@@ -178,8 +167,9 @@ impl Run {
         let (choice, detector) = self.detector()?;
         let target = target::resolve(&self.run.program, None)?;
         let hooks = hooks(&self.run.hooks)?;
+        let hook_files = absolute(&self.run.hooks)?;
         let base = std::env::current_dir().unwrap_or_default();
-        let filter = self.filter(&base)?;
+        let filter = self.known.filter(&base)?;
         if self.run.engine == Engine::Bare {
             return self.run_bare(base);
         }
@@ -203,7 +193,7 @@ impl Run {
             outcome => outcome,
         };
         let naming = Progress::doing("giving everything its names");
-        let report = watch.report(&self.run.program, detector, &outcome);
+        let report = watch.report(&self.run.program, hook_files, detector, &outcome);
         drop(naming);
         let deadlocked = self.leave_schedule(&run, &outcome)?;
         let code = self.tell(&report, &run, output, outcome)?;
@@ -256,7 +246,10 @@ impl Run {
         }
         let forms = self.forms.write(report);
         if !alone {
-            self.unused(report);
+            let unused = known::unused(&report.summary.unused_suppressions, verbose);
+            if let Some(text) = unused {
+                self.verbosity.note(text);
+            }
             let file = written.as_ref().ok().map(|path| path.display().to_string());
             eprintln!("raddle: {}", text::summary(report, file.as_deref()));
             let named = written.as_ref().ok().and_then(|path| RunPlace::named(path));
@@ -269,20 +262,6 @@ impl Run {
         written?;
         let outcome = outcome?;
         Ok(if report.summary.findings > 0 { self.error_exitcode } else { outcome.exit_code() })
-    }
-
-    /// Points out suppressions that are of no use.
-    fn unused(&self, report: &Report) {
-        let unused = &report.summary.unused_suppressions;
-        if unused.is_empty() {
-            return;
-        }
-        let shown = if self.verbosity.verbose { unused.len() } else { SHOWN_UNUSED };
-        let mut text = unused.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
-        if unused.len() > shown {
-            text += &format!(" and {} more (--verbose)", unused.len() - shown);
-        }
-        self.verbosity.note(format_args!("suppressions that matched nothing: {text}"));
     }
 
     /// The engine alone, for measuring.
@@ -348,16 +327,6 @@ impl Run {
             debug_information: on(Atomics::DebugInfo),
             spin_reads: on(Atomics::SpinReads),
         }
-    }
-
-    fn filter(&self, base: &Path) -> Result<Filter, Failure> {
-        let select = |text: &String| Selector::new(text, base, std::fs::canonicalize(text).ok());
-        Ok(Filter {
-            only_in: self.only_in.iter().map(select).collect(),
-            ignore: self.ignore.iter().map(select).collect(),
-            suppressions: self.known.suppressions()?,
-            baseline: self.known.baseline()?,
-        })
     }
 }
 

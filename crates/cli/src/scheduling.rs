@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use raddle_execute::Control;
-use raddle_wire::options::{PolicyChoice, ScheduleOptions, TimeMode};
+use raddle_wire::options::{PlaceFilter, PolicyChoice, ScheduleOptions, TimeMode};
 use std::path::{Path, PathBuf};
 
 /// The schedule in a run directory.
@@ -104,9 +104,12 @@ pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
             (true, false) => "first",
             _ => "second",
         };
-        let caller = place.caller.as_ref();
-        let caller = caller.map_or(String::new(), |(m, o)| format!(" from {m}+{o:#x}"));
-        let at = format!("{side} {}+{:#x}{caller}", place.module, place.offset);
+        let code = |code: &PlaceFilter| match code.end - code.start {
+            0 | 1 => format!("{}+{:#x}", code.module, code.start),
+            _ => format!("{}+{:#x}-{:#x}", code.module, code.start, code.end),
+        };
+        let caller = place.caller.as_ref().map(|caller| format!(" from {}", code(caller)));
+        let at = format!("{side} {}{}", code(&place.code), caller.unwrap_or_default());
         settings.push(("watch".to_owned(), at));
     }
     settings

@@ -3,13 +3,15 @@
 
 use crate::events::hooks;
 use crate::failure::Failure;
+use crate::recording::Recording;
 use clap::Args;
 use raddle_execute::{
     Control, End, EngineMode, Execution, Observer, ProbeRequest, RunDirectory, execute,
 };
 use raddle_model::{Event, EventKind, ModuleId, Place, StackId, ThreadId};
+use raddle_report::findings::interleaving::Interleaving;
 use raddle_wire::log::{Meeting, MetAccess};
-use raddle_wire::options::{MemoryMode, PlaceCount, PlaceFilter, ScheduleOptions};
+use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,6 +29,9 @@ pub struct Plan {
     pub limit_ms: u64,
     /// Hook files beside the shipped ones.
     pub hooks: Vec<PathBuf>,
+    /// Record the interleaving around the meeting.
+    #[serde(default)]
+    pub record: bool,
     /// Who decides.
     pub schedule: ScheduleOptions,
 }
@@ -38,6 +43,9 @@ pub struct TrialResult {
     pub end: Ending,
     /// When the pair met.
     pub meetings: Vec<Met>,
+    /// The interleaving around the first of them, where it was recorded.
+    #[serde(default)]
+    pub interleaving: Option<Interleaving>,
     /// The deadlock, in words.
     pub deadlock: Option<String>,
     /// Where a replay went another way.
@@ -58,6 +66,17 @@ pub enum Ending {
     Hang,
     /// Nobody could go on.
     Deadlock,
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ending::Exit(code) => write!(f, "exit code {code}"),
+            Ending::Signal(signal) => write!(f, "signal {signal}"),
+            Ending::Hang => f.write_str("a hang"),
+            Ending::Deadlock => f.write_str("a deadlock"),
+        }
+    }
 }
 
 /// A meeting.
@@ -100,11 +119,15 @@ impl Trial {
             .map_err(Failure::during(format_args!("reading {}", self.plan.display())))?;
         let plan: Plan = serde_json::from_str(&text)
             .map_err(Failure::during(format_args!("{}", self.plan.display())))?;
-        let mut listener = Listener::default();
-        let (end, control) = run(&plan, true, &mut listener)?;
+        let hearing = if plan.record { Hearing::Calls } else { Hearing::Threads };
+        let recording = plan.record.then(Recording::default);
+        let mut listener = Listener { recording, ..Listener::default() };
+        let (end, control) = run(&plan, hearing, &mut listener)?;
+        let recording = listener.recording.take();
         let result = TrialResult {
             end,
             meetings: control.meetings.iter().map(|m| listener.met(m)).collect(),
+            interleaving: recording.and_then(|heard| heard.interleaving(&control, &plan.cwd)),
             deadlock: crate::scheduling::deadlock(&control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
@@ -116,11 +139,21 @@ impl Trial {
     }
 }
 
-/// Executes a plan once, with our own streams; `silent`: no events but those of threads and
-/// modules.
+/// What is told of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hearing {
+    /// Threads and modules, and the stacks of meetings.
+    Threads,
+    /// Synchronisation and the watched accesses, too.
+    Events,
+    /// Those with their stacks.
+    Calls,
+}
+
+/// Executes a plan once, with our own streams.
 pub fn run(
     plan: &Plan,
-    silent: bool,
+    hearing: Hearing,
     observer: &mut dyn Observer,
 ) -> Result<(Ending, Control), Failure> {
     let directory = RunDirectory::temporary()?;
@@ -131,7 +164,7 @@ pub fn run(
         stop_after: None,
         fixed_layout: true,
         follow: false,
-        engine: EngineMode::Probe(request(plan, silent)?),
+        engine: EngineMode::Probe(request(plan, hearing)?),
         directory: directory.path().to_owned(),
         keep_logs: false,
     };
@@ -146,13 +179,8 @@ pub fn run(
 }
 
 /// Only synchronisation and the pair are instrumented.
-fn request(plan: &Plan, silent: bool) -> Result<ProbeRequest, Failure> {
+fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
     let watch = &plan.schedule.watch;
-    let place = |w: &raddle_wire::options::WatchedPlace| PlaceFilter {
-        module: w.module.clone(),
-        start: w.offset,
-        end: w.offset + 1,
-    };
     Ok(ProbeRequest {
         hooks: hooks(&plan.hooks)?,
         count: false,
@@ -160,13 +188,13 @@ fn request(plan: &Plan, silent: bool) -> Result<ProbeRequest, Failure> {
         sync: true,
         functions: false,
         output: false,
-        stacks: silent || watch.iter().any(|w| w.caller.is_some()),
+        stacks: hearing != Hearing::Events || watch.iter().any(|w| w.caller.is_some()),
         implicit_accesses: false,
-        only_places: watch.iter().map(place).collect(),
+        only_places: watch.iter().map(|watched| watched.code.clone()).collect(),
         rules: raddle_wire::options::Rules::default(),
         detector: None,
         schedule: Some(plan.schedule.clone()),
-        silent,
+        silent: hearing == Hearing::Threads,
     })
 }
 
@@ -175,6 +203,7 @@ fn request(plan: &Plan, silent: bool) -> Result<ProbeRequest, Failure> {
 struct Listener {
     modules: BTreeMap<ModuleId, String>,
     stacks: BTreeMap<StackId, Vec<Place>>,
+    recording: Option<Recording>,
 }
 
 impl Listener {
@@ -202,14 +231,26 @@ impl Listener {
 }
 
 impl Observer for Listener {
-    fn event(&mut self, _: u32, event: Event) {
-        if let EventKind::ModuleLoad { module, path, .. } = event.kind {
-            self.modules.insert(module, path);
+    fn event(&mut self, process: u32, event: Event) {
+        if let EventKind::ModuleLoad { module, path, .. } = &event.kind {
+            self.modules.insert(*module, path.clone());
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.event(process, event);
         }
     }
 
-    fn stack(&mut self, _: u32, id: StackId, frames: Vec<Place>) {
+    fn stack(&mut self, process: u32, id: StackId, frames: Vec<Place>) {
+        if let Some(recording) = &mut self.recording {
+            recording.stack(process, id, frames.clone());
+        }
         self.stacks.insert(id, frames);
+    }
+
+    fn value(&mut self, process: u32, order: u64, after: bool, value: u64) {
+        if let Some(recording) = &mut self.recording {
+            recording.value(process, order, after, value);
+        }
     }
 
     fn counts(&mut self, _: u32, _: ThreadId, _: Vec<PlaceCount>) {}

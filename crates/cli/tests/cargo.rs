@@ -66,6 +66,46 @@ fn package() -> Option<Scratch> {
     })
 }
 
+/// Two benchmarks without a harness: one races, one does not.
+const RACY_BENCH: &str = r#"
+static SHARED: small::Cell = small::Cell::new();
+fn main() {
+    assert!(std::env::args().any(|word| word == "--bench"));
+    let both = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for _ in 0..2 { scope.spawn(|| { both.wait(); SHARED.bump() }); }
+    });
+}
+"#;
+const CLEAN_BENCH: &str = r#"
+fn main() {
+    let cell = small::Cell::new();
+    for _ in 0..100 { cell.bump(); }
+}
+"#;
+
+#[test]
+fn each_benchmark_once_and_one_report() {
+    let Some(scratch) = package() else { return };
+    std::fs::create_dir(scratch.path("benches")).unwrap();
+    let mut manifest = std::fs::read_to_string(scratch.path("Cargo.toml")).unwrap();
+    for (name, text) in [("racy", RACY_BENCH), ("clean", CLEAN_BENCH)] {
+        std::fs::write(scratch.path(&format!("benches/{name}.rs")), text).unwrap();
+        manifest += &format!("[[bench]]\nname = \"{name}\"\nharness = false\n");
+    }
+    manifest += "[profile.bench]\ndebug = true\n";
+    std::fs::write(scratch.path("Cargo.toml"), manifest).unwrap();
+    let ran = cargo(&scratch, &["bench", "--html", "bench.html", "--benches"]);
+    ran.exits(66);
+    let line = |sign: &str, name: &str| {
+        ran.stderr.lines().any(|line| line.starts_with(sign) && line.contains(name))
+    };
+    assert!(line("RACE", "racy") && line("PASS", "clean"), "{ran:?}");
+    let page = std::fs::read_to_string(scratch.path("bench.html")).unwrap();
+    assert!(page.contains("bump") && page.contains("src/lib.rs"), "{page}");
+    cargo(&scratch, &["bench", "--bench", "clean"]).exits(0);
+}
+
 /// `cargo raddle …`, found by Cargo as it finds any other subcommand.
 fn cargo(scratch: &Scratch, arguments: &[&str]) -> Ran {
     let beside: PathBuf = raddle().parent().unwrap().into();

@@ -103,9 +103,111 @@ fn figure_1_the_pair_on_z_is_confirmed_and_the_pair_on_x_never() {
             assert!(replay.exits(0).stderr.contains("repeated"), "{replay:?}");
         }
     }
-    let shown = command(&scratch, &["replay", &format!("out/{id}"), "--events"]);
-    let stderr = &shown.exits(0).stderr;
-    assert!(stderr.contains(" read ") && stderr.contains(" write "), "{stderr}");
+    let shown = command(&scratch, &["replay", &format!("out/{id}"), "--events", "--order", "2"]);
+    let rows: Vec<(&str, &str)> =
+        shown.exits(0).stderr.lines().filter_map(|line| line.split_once(" │")).collect();
+    // Each thread in its column, with source and values; the write went first, so the read saw it.
+    let at = |left: bool, wanted: &str| {
+        rows.iter().position(|row| if left { row.0 } else { row.1 }.contains(wanted))
+    };
+    let (read, write) = (at(true, "▶ read 4 bytes, z"), at(false, "▶ write 4 bytes, z, 0 → 1"));
+    let (read, write) = match (read, write) {
+        (Some(read), Some(write)) => (read, write),
+        // Which access the detector saw first is chance.
+        _ => (
+            at(false, "▶ read 4 bytes, z").unwrap_or_else(|| panic!("{shown:?}")),
+            at(true, "▶ write 4 bytes, z, 0 → 1").unwrap_or_else(|| panic!("{shown:?}")),
+        ),
+    };
+    let saw = if write < read { "sees 1" } else { "sees 0" };
+    assert!(shown.stderr.contains(saw), "{shown:?}");
+    assert!(shown.stderr.contains("if (z == 1)") && shown.stderr.contains("z = 1;"), "{shown:?}");
+
+    // The page shows both orders as they were recorded, and says what is not.
+    let html = scratch.path("page.html");
+    let page = ["report", "out", "--html", html.to_str().unwrap()];
+    command(&scratch, &page).exits(0);
+    let html = std::fs::read_to_string(html).unwrap();
+    assert_eq!(html.matches("(replayed, seed ").count(), 2, "{html}");
+    for part in ["0 → 1", "sees 1", "sees 0", "then: exit code 3", "25 of 25 (87-100 %)"] {
+        assert!(html.contains(part), "{part} in {html}");
+    }
+    assert!(html.contains("not recorded: `raddle confirm"), "x was never made to happen: {html}");
+}
+
+/// A lock of the program's own, which only a hook file knows.
+const OWN_LOCK: &str = r#"
+#include <pthread.h>
+volatile int taken, value;
+__attribute__((noinline)) void own_lock(volatile int *l) {
+    while (__atomic_exchange_n(l, 1, __ATOMIC_ACQUIRE)) ;
+}
+__attribute__((noinline)) void own_unlock(volatile int *l) {
+    __atomic_store_n(l, 0, __ATOMIC_RELEASE);
+}
+static void *thread1(void *unused) {
+    own_lock(&taken);
+    value = 1;
+    own_unlock(&taken);
+    return unused;
+}
+static void *thread2(void *unused) {
+    value = 2;
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, NULL, thread1, NULL);
+    pthread_create(&b, NULL, thread2, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"#;
+
+const HOOKS: &str = r#"
+[library]
+name = "own"
+
+[[hook]]
+functions = ["own_lock"]
+role = "lock.acquire"
+object = "arg1"
+
+[[hook]]
+functions = ["own_unlock"]
+role = "lock.release"
+object = "arg1"
+"#;
+
+#[test]
+fn hook_files_reach_every_execution() {
+    let Some(scratch) = program(OWN_LOCK) else { return };
+    scratch.put("own.toml", HOOKS);
+    let shown = |arguments: &[&str]| {
+        command(&scratch, arguments);
+        command(&scratch, &["replay", "out/R1", "--events"]).exits(0).stderr.clone()
+    };
+    command(&scratch, &["run", "--quiet", "--out", "out", "--", "./figure"]).exits(66);
+    let without = shown(&["confirm", "out/R1"]);
+    assert!(!without.contains("takes taken"), "{without}");
+    let with = shown(&["confirm", "out/R1", "--hooks", "own.toml"]);
+    assert!(with.contains("takes taken [holds taken]"), "{with}");
+    // The run's own hook files are remembered with it.
+    std::fs::remove_dir_all(scratch.path("out")).unwrap();
+    let run = ["run", "--quiet", "--hooks", "own.toml", "--out", "out", "--", "./figure"];
+    command(&scratch, &run).exits(66);
+    let remembered = shown(&["confirm", "out/R1"]);
+    assert!(remembered.contains("takes taken [holds taken]"), "{remembered}");
+    scratch.put("wrong.toml", "[library]\nname = 1\n");
+    for arguments in [
+        ["confirm", "out", "--hooks", "wrong.toml"].as_slice(),
+        &["replay", "out/R1", "--hooks", "wrong.toml"],
+        &["hunt", "--hooks", "wrong.toml", "--", "./figure"],
+    ] {
+        let wrong = command(&scratch, arguments);
+        assert!(wrong.exits(125).stderr.starts_with("raddle: wrong.toml:"), "{wrong:?}");
+    }
 }
 
 /// Figure 2: the error needs thread 1's last statement to come before thread 2's first. Its
@@ -179,4 +281,6 @@ fn what_cannot_be_confirmed_or_replayed_gets_a_sentence() {
     assert!(wrong.exits(125).stderr.contains("there is no finding R9; there are R1"), "{wrong:?}");
     let early = command(&scratch, &["replay", "out/R1"]);
     assert!(early.exits(125).stderr.contains("was not confirmed"), "{early:?}");
+    let one = command(&scratch, &["confirm", "out/R9"]);
+    assert!(one.exits(125).stderr.contains("there is no R9 in out/report.json"), "{one:?}");
 }

@@ -104,6 +104,31 @@ fn suppressions_of_every_format() {
 }
 
 #[test]
+fn a_report_leaves_out_what_a_run_would() {
+    let Some(scratch) = compiled() else { return };
+    run(&scratch, &["--quiet"]).exits(66);
+    let report = |options: &[&str]| raddle_in(&scratch, &[&["report"], options].concat());
+    assert!(report(&[]).exits(0).stdout.contains("R1  data race on counter"));
+    scratch.put("tsan.supp", "race:writer\nrace:gone\n");
+    let suppressed = report(&["--suppressions", "tsan.supp", "--sarif", "r.sarif"]);
+    assert!(suppressed.exits(0).stdout.contains("no data races"), "{suppressed:?}");
+    assert!(suppressed.stdout.contains("; 1 suppressed"), "{suppressed:?}");
+    assert!(suppressed.stderr.contains("matched nothing: tsan.supp:2 race:gone"), "{suppressed:?}");
+    let sarif: Value =
+        serde_json::from_slice(&std::fs::read(scratch.path("r.sarif")).unwrap()).unwrap();
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 0);
+    raddle_in(&scratch, &["baseline"]).exits(0);
+    let known = report(&["--baseline", "raddle-baseline.json"]);
+    assert!(known.exits(0).stdout.contains("no new data races"), "{known:?}");
+    let hidden = report(&["--ignore", "bank"]);
+    assert!(hidden.exits(0).stdout.contains("1 left out by --only-in or --ignore"), "{hidden:?}");
+    let wrong = report(&["--suppressions", "none.supp"]);
+    assert!(wrong.exits(125).stderr.contains("reading the suppressions none.supp"), "{wrong:?}");
+    // The run itself is as it was.
+    assert!(report(&[]).exits(0).stdout.contains("R1  data race on counter"));
+}
+
+#[test]
 fn a_baseline_survives_a_rebuild_and_fails_on_what_is_new() {
     let Some(scratch) = compiled() else { return };
     run(&scratch, &["--quiet"]).exits(66);

@@ -169,6 +169,7 @@ impl Followed {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });
             }
             Record::Schedule { first, segments } => self.control.decided(first, segments),
+            Record::Value { order, after, value } => observer.value(pid, order, after, value),
             Record::Meeting(meeting) => self.control.meetings.push(*meeting),
             Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),
             Record::Diverged { what } => self.control.divergence = Some(what),

@@ -142,6 +142,11 @@ pub trait Observer {
     ) {
     }
 
+    /// What stands in the memory of a watched access, up to eight bytes, the first byte lowest:
+    /// right before the access with this number in the total order, or once it has been made. May
+    /// come before the access itself.
+    fn value(&mut self, _process: u32, _order: u64, _after: bool, _value: u64) {}
+
     /// What the detector looked at, once, at the end.
     fn looked(&mut self, _process: u32, _looked: Looked) {}
 

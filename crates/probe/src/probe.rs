@@ -133,6 +133,12 @@ impl Probe {
     pub fn wants(&self, family: Family) -> bool {
         self.options.wants(family)
     }
+
+    /// Is it told what watched accesses find and leave in memory?
+    pub fn tells_values(&self) -> bool {
+        let watched = self.options.schedule.as_ref().is_some_and(|s| !s.watch.is_empty());
+        watched && !self.options.silent
+    }
 }
 
 impl Client for Probe {

@@ -12,6 +12,7 @@ use crate::middle::Middle;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
+use crate::schedule::value_at;
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
 use raddle_analyse::fast::Standing;
@@ -58,6 +59,8 @@ pub struct ThreadState {
     pub accesses: AccessCache,
     /// The site of the instruction whose access is being reported.
     pub site: Option<u32>,
+    /// The watched access under way.
+    touched: Option<Touched>,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
@@ -67,6 +70,14 @@ pub struct ThreadState {
     log: Option<Arc<Log>>,
     writer: Writer,
     counts: FxHashMap<(usize, Place), (&'static str, u64)>,
+}
+
+/// A watched access: its event and its memory.
+#[derive(Debug, Clone, Copy)]
+struct Touched {
+    order: u64,
+    address: Address,
+    size: u64,
 }
 
 /// Whose code a thread runs: what is an event depends on it.
@@ -131,6 +142,7 @@ impl ThreadState {
             middle: None,
             accesses: AccessCache::default(),
             site: None,
+            touched: None,
             stack_region: (0, 0),
             system_call: [0; 6],
             system_call_path: None,
@@ -175,9 +187,11 @@ impl ThreadState {
         if self.log.is_none() || !probe.wants(family) {
             return;
         }
-        if let Some(scheduler) = &probe.scheduler {
-            scheduler.event(probe, self, spot, &kind);
-        }
+        self.tell_after();
+        let touches = match &probe.scheduler {
+            Some(scheduler) => scheduler.event(probe, self, spot, &kind),
+            None => None,
+        };
         if probe.options.silent && !matches!(family, Family::Thread | Family::Process) {
             return;
         }
@@ -214,8 +228,27 @@ impl ThreadState {
             probe.stacks.tell(self, event.stack);
         }
         if let Some(log) = &self.log {
-            event.order = log.next_order();
+            let order = log.next_order();
+            event.order = order;
             self.write(&Record::Event(event));
+            if let Some((address, size)) = touches {
+                self.tell_value(Touched { order, address, size }, false);
+                self.touched = Some(Touched { order, address, size });
+            }
+        }
+    }
+
+    /// Tells what a watched access has left in its memory: when its instruction has run, or, for a
+    /// function or a string instruction, when the thread next has something to tell.
+    pub fn tell_after(&mut self) {
+        if let Some(touched) = self.touched.take() {
+            self.tell_value(touched, true);
+        }
+    }
+
+    fn tell_value(&mut self, Touched { order, address, size }: Touched, after: bool) {
+        if let Some(value) = value_at(address, size) {
+            self.write(&Record::Value { order, after, value });
         }
     }
 

@@ -1,7 +1,7 @@
 //! An event stream, one event a line: [`TextLines`] for people, [`JsonLines`] for programs.
 
 mod json;
-mod text;
+pub(crate) mod text;
 
 pub use json::JsonLines;
 pub use text::TextLines;

@@ -15,8 +15,10 @@ pub mod forms;
 mod gather;
 mod group;
 pub mod html;
+pub mod interleaving;
 mod location;
 mod merge;
+mod rate;
 mod runtime;
 mod schema;
 mod stack;
@@ -27,12 +29,17 @@ mod typed;
 
 pub use baseline::Baseline;
 pub use build::Circumstances;
+pub(crate) use fingerprint::fingerprint;
+pub(crate) use stack::with_source;
+
 pub use filter::{Filter, Judgement, Selector};
 pub use gather::{Block, Gathered, Looked};
 pub use merge::merge;
+pub use rate::Rate;
 pub use schema::{
     Access, Classification, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock,
-    Module, Outcome, Report, ReportError, SCHEMA, Side, Summary, Target, Thread, Tool, Verdict,
+    Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side, Summary, Target, Thread,
+    Tool, Verdict,
 };
 
 use crate::names::Symbols;

@@ -6,9 +6,12 @@
 //! what else these tools report is passed over. DRD does not know the other access, so its
 //! candidates have one side.
 
+mod finding;
 mod tsan;
 mod valgrind_text;
 mod valgrind_xml;
+
+pub use finding::report;
 
 use std::fmt;
 use std::path::Path;
@@ -35,6 +38,16 @@ pub enum Tool {
     Helgrind,
     /// Valgrind's.
     Drd,
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Tool::ThreadSanitizer => "ThreadSanitizer",
+            Tool::Helgrind => "Helgrind",
+            Tool::Drd => "DRD",
+        })
+    }
 }
 
 /// One access.

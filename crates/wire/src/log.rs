@@ -30,7 +30,7 @@ use std::os::unix::fs::FileExt;
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
 /// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings,
 /// 3: what a scheduler decided.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -148,6 +148,15 @@ pub enum Record {
         /// Who ran (zero: nobody), for how many points, and a digest of what it did.
         segments: Vec<(ThreadId, u64, u32)>,
     },
+    /// What stands in the memory of a watched access, up to eight bytes, the first byte lowest.
+    Value {
+        /// The event of the access.
+        order: u64,
+        /// Once the access has been made; otherwise right before.
+        after: bool,
+        /// The value.
+        value: u64,
+    },
     /// Two threads stood at conflicting accesses of the watched pair at once.
     Meeting(Box<Meeting>),
     /// Nobody can go on: a deadlock. Every thread that waits.
@@ -174,6 +183,8 @@ pub enum Record {
 pub struct Meeting {
     /// The scheduling point, from 1.
     pub point: u64,
+    /// Events from this number on came after it.
+    pub order: u64,
     /// At the first place of the pair.
     pub first: MetAccess,
     /// At the second.

@@ -5,7 +5,7 @@ use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field changes its meaning.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,12 +111,13 @@ pub enum TimeMode {
 pub struct WatchedPlace {
     /// First or second of the pair; both, when the pair is one place.
     pub sides: (bool, bool),
-    /// The module's path as the engine reports it.
-    pub module: String,
-    /// The instruction's offset, or a byte of the call of a hooked function.
-    pub offset: u64,
-    /// Only when called, at whatever depth, from here: module and offset of a byte of the call.
-    pub caller: Option<(String, u64)>,
+    /// The instruction, a byte of the call of a hooked function, or, where only the line is known,
+    /// the line's code.
+    pub code: PlaceFilter,
+    /// Only accesses that can change the memory, or only those that cannot: a line has both.
+    pub writes: Option<bool>,
+    /// Only when called, at whatever depth, from here: a byte of the call, or the line's code.
+    pub caller: Option<PlaceFilter>,
     /// Bytes touched, where the access itself does not tell (`free`).
     pub size: Option<u64>,
 }
@@ -182,7 +183,7 @@ pub enum MemoryMode {
 }
 
 /// A stretch of a module's code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PlaceFilter {
     /// The module's path as the engine reports it.
     pub module: String,

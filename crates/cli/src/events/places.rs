@@ -34,7 +34,7 @@ pub fn resolve(
     let mut filters = Vec::new();
     for place in places {
         let (module, pattern) = match place.split_once('!') {
-            Some((module, pattern)) => (find_module(module, program)?, pattern),
+            Some((module, pattern)) => (named_module(module, program)?, pattern),
             None => (program.to_owned(), place.as_str()),
         };
         let ranges = symboliser.function_ranges(&module, pattern);
@@ -51,8 +51,15 @@ pub fn resolve(
     Ok(filters)
 }
 
+fn named_module(name: &str, program: &Path) -> Result<PathBuf, Failure> {
+    find_module(name, program).ok_or_else(|| {
+        let remedy = if name.contains('/') { "" } else { "; give its path" };
+        Failure::Other(format!("--place: there is no module {name}{remedy}"))
+    })
+}
+
 /// The file a module's name stands for, without symbolic links, as the engine reports it.
-fn find_module(name: &str, program: &Path) -> Result<PathBuf, Failure> {
+pub fn find_module(name: &str, program: &Path) -> Option<PathBuf> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![name.into()]
     } else if program.file_name().is_some_and(|own| own == name) {
@@ -66,10 +73,7 @@ fn find_module(name: &str, program: &Path) -> Result<PathBuf, Failure> {
         directories.iter().map(|directory| directory.join(name)).collect()
     };
     let found = candidates.iter().find(|path| path.is_file());
-    found.and_then(|path| path.canonicalize().ok()).ok_or_else(|| {
-        let remedy = if name.contains('/') { "" } else { "; give its path" };
-        Failure::Other(format!("--place: there is no module {name}{remedy}"))
-    })
+    found.and_then(|path| path.canonicalize().ok())
 }
 
 fn not_found(place: &str, pattern: &str, module: &Path, symboliser: &mut Symboliser) -> String {
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_module_that_is_not_there_is_said() {
-        let error = find_module("libnone.so.9", Path::new("/bin/true")).unwrap_err();
+        let error = named_module("libnone.so.9", Path::new("/bin/true")).unwrap_err();
         let text = "--place: there is no module libnone.so.9; give its path";
         assert_eq!(error.to_string(), text);
     }

@@ -40,6 +40,7 @@ impl Watch {
     pub fn report(
         &mut self,
         program: &[OsString],
+        hooks: Vec<PathBuf>,
         detector: &str,
         outcome: &Result<Outcome, ExecuteError>,
     ) -> Report {
@@ -54,6 +55,7 @@ impl Watch {
             target: Target {
                 argv: program.iter().map(lossy).collect(),
                 cwd: self.base.to_string_lossy().into_owned(),
+                hooks: hooks.into_iter().map(|file| lossy(&file.into_os_string())).collect(),
             },
             outcome: ended(outcome),
             without_symbols: known.map_or_else(Vec::new, |outcome| {

@@ -65,6 +65,7 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
         Some(&Site::Updated { pc, place, size, guarded }) => {
             return updated(probe, thread, spot(place, pc, frame), size, guarded);
         }
+        Some(Site::Touched) => return thread.tell_after(),
         _ => return,
     };
     let spot = spot(place, pc, frame);

@@ -31,6 +31,8 @@ pub enum Site {
     Access { pc: u64, place: Place, kind: AccessKind, size: u32, guarded: bool },
     /// An atomic update, of which a detector is told again when it has run.
     Updated { pc: u64, place: Place, size: u32, guarded: bool },
+    /// A watched access, of which is told what it has left in memory.
+    Touched,
     /// A string instruction.
     Strings { pc: u64, place: Place, operands: Vec<StringOperand>, scans: bool },
     /// An instruction whose vector or mask registers decide what it touches.

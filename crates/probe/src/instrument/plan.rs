@@ -39,7 +39,7 @@ pub struct Step {
     /// Accesses with computable addresses.
     pub accesses: Vec<PlannedAccess>,
     /// Reads that acquire: they are reported when the instruction has run, because what they have
-    /// read may have been written just before it did.
+    /// read may have been written just before it did. Or what is told of others when they have run.
     pub late: Option<(u32, AddressForm)>,
     /// A string instruction.
     pub strings: Option<Strings>,
@@ -233,6 +233,10 @@ impl Instrumentation {
                             // time; what it acquires may have been released since.
                             let updated = Site::Updated { pc, place, size, guarded };
                             step.late = Some((self.add_site(updated), form));
+                        }
+                        let told = around.probe.tells_values() && !acquires;
+                        if told && decoded.flow == Flow::Next && step.late.is_none() {
+                            step.late = Some((self.add_site(Site::Touched), form));
                         }
                         if acquires && decoded.flow == Flow::Next && step.late.is_none() {
                             step.late = Some((site, form));

@@ -93,6 +93,11 @@ impl Log {
         self.word(header::NEXT_ORDER).fetch_add(1, Ordering::AcqRel)
     }
 
+    /// The number that the next event will get.
+    pub fn order(&self) -> u64 {
+        self.word(header::NEXT_ORDER).load(Ordering::Acquire)
+    }
+
     /// Tells the command how far we are.
     pub fn set_state(&self, state: State) {
         self.half(header::STATE).store(state as u32, Ordering::Release);

@@ -23,6 +23,7 @@ mod turn;
 mod watch;
 
 pub use points::BlockPoints;
+pub use watch::value_at;
 
 use crate::memory::kernel;
 use crate::monitor::modules::{self, LoadedModule};

@@ -11,10 +11,11 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process;
-use raddle_model::{Address, EventKind, Place, StackId, ThreadId};
+use raddle_model::{Address, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_schedule::{Access, Candidate, Side, Step, meetings};
 use raddle_wire::log::{Meeting, MetAccess, Record};
-use raddle_wire::options::WatchedPlace;
+use raddle_wire::options::{PlaceFilter, WatchedPlace};
+use std::ops::Range;
 use std::sync::RwLock;
 
 /// Meetings written down of one execution: the first tells all, the others how often.
@@ -24,8 +25,42 @@ const MOST_MEETINGS: u32 = 1_000;
 #[derive(Debug)]
 pub struct Watched {
     asked: Vec<WatchedPlace>,
-    /// Those whose modules are loaded: index into `asked`, the place, and its caller's.
-    found: RwLock<Vec<(usize, Place, Option<Place>)>>,
+    /// Those whose modules are loaded.
+    found: RwLock<Vec<Found>>,
+}
+
+/// A watched place whose module is loaded.
+#[derive(Debug)]
+struct Found {
+    /// Index of what was asked for.
+    index: usize,
+    code: Stretch,
+    /// Absent also while the caller's module is not loaded.
+    caller: Option<Stretch>,
+}
+
+/// A stretch of a loaded module's code.
+#[derive(Debug)]
+struct Stretch {
+    module: ModuleId,
+    offsets: Range<u64>,
+}
+
+impl Stretch {
+    fn new(module: ModuleId, code: &PlaceFilter) -> Stretch {
+        Stretch { module, offsets: code.start..code.end }
+    }
+
+    fn holds(&self, place: Place) -> bool {
+        self.module == place.module && self.offsets.contains(&place.offset)
+    }
+
+    /// Is there a call in it that this is a return address of? A call is known by a byte of it or
+    /// by where it returns to.
+    fn calls(&self, place: Place) -> bool {
+        let from = self.offsets.start.saturating_sub(1);
+        self.module == place.module && (from..=self.offsets.end).contains(&place.offset)
+    }
 }
 
 impl Watched {
@@ -36,29 +71,37 @@ impl Watched {
     /// A module was loaded: places in it have numbers now.
     pub fn module_loaded(&self, module: &LoadedModule) {
         let mut found = self.found.write().unwrap_or_else(|e| e.into_inner());
-        let place = |offset: u64| Place { module: module.id, offset };
         for (index, watched) in self.asked.iter().enumerate() {
-            if watched.module == module.path {
-                found.retain(|row| row.0 != index);
-                found.push((index, place(watched.offset), None));
+            if watched.code.module == module.path {
+                found.retain(|row| row.index != index);
+                let code = Stretch::new(module.id, &watched.code);
+                found.push(Found { index, code, caller: None });
             }
         }
         for row in found.iter_mut() {
-            if let Some((path, offset)) = &self.asked[row.0].caller
-                && *path == module.path
-            {
-                row.2 = Some(place(*offset));
+            let caller = self.asked[row.index].caller.as_ref();
+            if let Some(caller) = caller.filter(|caller| caller.module == module.path) {
+                row.caller = Some(Stretch::new(module.id, caller));
             }
         }
     }
 
     /// The watched place that this is, when called from where it must be.
-    fn find(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> Option<&WatchedPlace> {
+    fn find(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        writes: bool,
+    ) -> Option<&WatchedPlace> {
         let found = self.found.read().unwrap_or_else(|e| e.into_inner());
-        let here = found.iter().filter(|row| row.1 == spot.place);
+        let here = found.iter().filter(|row| row.code.holds(spot.place));
         let mut callers: Option<Vec<Place>> = None;
-        for (index, _, caller) in here {
+        for Found { index, caller, .. } in here {
             let Some(watched) = self.asked.get(*index) else { continue };
+            if watched.writes.is_some_and(|wanted| wanted != writes) {
+                continue;
+            }
             if watched.caller.is_none() {
                 return Some(watched);
             }
@@ -66,11 +109,7 @@ impl Watched {
                 let addresses = probe.stacks.callers(thread, spot);
                 addresses.iter().map(|a| probe.modules.place_of(*a)).collect()
             });
-            // A call is known by a byte of it or by where it returns to.
-            let is_caller = |p: &Place| {
-                caller.is_some_and(|c| c.module == p.module && p.offset.abs_diff(c.offset) <= 1)
-            };
-            if callers.iter().any(is_caller) {
+            if caller.as_ref().is_some_and(|caller| callers.iter().any(|p| caller.calls(*p))) {
                 return Some(watched);
             }
         }
@@ -79,8 +118,15 @@ impl Watched {
 }
 
 impl Scheduler {
-    /// An event of the current thread, before it takes effect.
-    pub fn event(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot, kind: &EventKind) {
+    /// An event of the current thread, before it takes effect. Returns the memory that a watched
+    /// access is now going to touch.
+    pub fn event(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        kind: &EventKind,
+    ) -> Option<(Address, u64)> {
         let (address, size, writes, atomic) = match *kind {
             EventKind::Access { kind, address, size } => {
                 (address, u64::from(size), kind.writes(), kind.is_atomic())
@@ -92,13 +138,13 @@ impl Scheduler {
                 if nested && self.lock_points && self.controls_many(thread) {
                     self.give_way(probe, thread, Step::Nested(spot.place));
                 }
-                return;
+                return None;
             }
         };
         if self.watched.asked.is_empty() || !self.controls_many(thread) {
-            return;
+            return None;
         }
-        let Some(watched) = self.watched.find(probe, thread, spot) else { return };
+        let watched = self.watched.find(probe, thread, spot, writes)?;
         let side = match watched.sides {
             (true, true) => Side::Both,
             (true, false) => Side::First,
@@ -114,6 +160,7 @@ impl Scheduler {
         }
         let access = Access { side, place: spot.place, address, size, writes, atomic };
         self.give_way(probe, thread, Step::Access(access));
+        Some((address, size))
     }
 
     /// Writes down who met, when one of them is chosen.
@@ -141,6 +188,7 @@ impl Scheduler {
             };
             let meeting = Meeting {
                 point: state.points,
+                order: reporter.log().map_or(0, |log| log.order()),
                 first: side(met.first),
                 second: side(met.second),
                 first_went: met.first.0 == chosen,
@@ -151,7 +199,7 @@ impl Scheduler {
 }
 
 /// What stands in memory, up to eight bytes.
-fn value_at(address: Address, size: u64) -> Option<u64> {
+pub fn value_at(address: Address, size: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     let size = size.clamp(1, 8) as usize;
     (process::read(address.0, &mut bytes[..size]) == size).then(|| u64::from_le_bytes(bytes))

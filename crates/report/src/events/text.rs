@@ -78,6 +78,25 @@ impl TextLines {
     }
 }
 
+/// What happened, as [`TextLines`] says it.
+pub(crate) fn what(kind: &EventKind) -> String {
+    let mut cell = String::new();
+    put_what(&mut cell, kind);
+    cell
+}
+
+/// What it happened to, as [`TextLines`] says it; hooks stay without a name.
+pub(crate) fn object(
+    kind: &EventKind,
+    base: &Path,
+    world: &mut World,
+    symbols: &mut dyn Symbols,
+) -> String {
+    let mut cell = String::new();
+    put_object(&mut cell, kind, &[], base, world, symbols);
+    cell
+}
+
 /// A column that remembers its widest content.
 #[derive(Debug)]
 struct Column {

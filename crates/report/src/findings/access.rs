@@ -18,7 +18,7 @@ pub(super) fn access(
     process: Option<u32>,
     library: &mut dyn Library,
 ) -> Access {
-    let mut calls = stack::named(program, access.stack, access.place, library);
+    let mut calls = stack::named(&mut program.world, access.stack, access.place, library);
     let own_frame = stack::with_source(&mut calls, library);
     Access {
         kind: access.kind,
@@ -41,6 +41,6 @@ fn lock(program: &mut Program, held: &HeldLock, library: &mut dyn Library) -> Lo
         address: Hex(held.lock.0),
         name,
         mode: held.mode.into(),
-        taken_at: stack::named(program, held.stack, held.place, library),
+        taken_at: stack::named(&mut program.world, held.stack, held.place, library),
     }
 }

@@ -1,11 +1,10 @@
 //! From what was gathered to the report.
 
-use super::filter::{Filter, Judgement};
+use super::filter::Filter;
 use super::gather::{Birth, Found, Gathered, Looked, Program};
 use super::schema::{Finding, Module, Outcome, Report, SCHEMA, Summary, Target, Thread, Tool};
 use super::{Library, access, fingerprint, group, location, stack, text};
 use raddle_model::ThreadId;
-use raddle_model::finding::Certainty;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -32,17 +31,12 @@ impl Gathered {
         filter: &Filter,
         library: &mut dyn Library,
     ) -> Report {
-        let all = group::grouped(self.findings(library));
-        let (mut findings, mut suppressed, mut hidden, mut known) = (Vec::new(), Vec::new(), 0, 0);
-        for mut finding in all {
-            finding.fingerprint = fingerprint::fingerprint(&finding);
-            match filter.judge(&finding) {
-                Judgement::Shown => findings.push(finding),
-                Judgement::Hidden => hidden += 1,
-                Judgement::Suppressed(by) => suppressed.push(by),
-                Judgement::Known => known += 1,
-            }
+        let mut findings = group::grouped(self.findings(library));
+        for finding in &mut findings {
+            finding.fingerprint = fingerprint::fingerprint(finding);
         }
+        let mut summary = Summary::default();
+        filter.sift(&mut findings, &mut summary);
         // The sort is stable: what is equally important stays in the order of appearance.
         findings.sort_by_key(Finding::importance);
         for (at, finding) in findings.iter_mut().enumerate() {
@@ -50,17 +44,9 @@ impl Gathered {
         }
         let Circumstances { tool, target, outcome, without_symbols, warnings } = circumstances;
         let threads = self.threads(library);
-        let count = |certainty| findings.iter().filter(|f| f.certainty == certainty).count() as u64;
         let looked = self.looked_at();
         let processes: BTreeSet<u32> = self.programs.iter().map(|p| p.process).collect();
         let summary = Summary {
-            findings: findings.len() as u64,
-            observed: count(Certainty::Observed),
-            predicted: count(Certainty::Predicted),
-            hidden,
-            suppressed: suppressed.len() as u64,
-            known,
-            unused_suppressions: filter.suppressions.unused(&suppressed),
             processes: processes.len() as u64,
             threads: threads.len() as u64,
             accesses: looked.map(|looked| looked.accesses),
@@ -68,6 +54,7 @@ impl Gathered {
             locks: looked.map(|looked| looked.locks),
             without_symbols,
             warnings,
+            ..summary
         };
         let modules = self.modules(library);
         let schema = SCHEMA.to_owned();
@@ -110,8 +97,8 @@ impl Gathered {
                 program.world.threads().map(|(id, name)| (id, name.map(String::from))).collect();
             for (id, name) in heard {
                 let Birth { creator, at } = program.births.get(&id).copied().unwrap_or_default();
-                let created_at =
-                    at.map(|(calls, place)| stack::named(program, calls, place, library));
+                let created_at = at
+                    .map(|(calls, place)| stack::named(&mut program.world, calls, place, library));
                 threads.push(Thread {
                     id,
                     process: several.then_some(program.process),
@@ -166,6 +153,7 @@ fn named(
         fingerprint: String::new(),
         count: found.finding.count,
         rules: found.finding.rules.clone(),
+        origin: None,
         accesses,
         location: location::location(program, found, library),
         confirmation: None,
@@ -177,6 +165,7 @@ fn named(
 mod tests {
     use super::*;
     use crate::findings::{Baseline, Selector, Suppressions, typed};
+    use raddle_model::finding::Certainty;
 
     /// Does no access of it come from the program's own code?
     fn is_nobodys(finding: &Finding) -> bool {

@@ -5,9 +5,10 @@
 //! itself, or by the first frame of the program's own code above it.
 
 use super::baseline::Baseline;
-use super::schema::{Access, Finding, Frame};
+use super::schema::{Access, Finding, Frame, Summary};
 use super::suppress::Suppressions;
 use crate::names::{file_name, tidy};
+use raddle_model::finding::Certainty;
 use std::path::{Path, PathBuf};
 
 /// What is left out of a report.
@@ -49,6 +50,27 @@ impl Filter {
             None if self.baseline.knows(finding) => Judgement::Known,
             None => Judgement::Shown,
         }
+    }
+
+    /// Takes out what is not shown; the summary tells how much.
+    pub fn sift(&self, findings: &mut Vec<Finding>, summary: &mut Summary) {
+        let mut used = Vec::new();
+        findings.retain(|finding| {
+            let judgement = self.judge(finding);
+            match judgement {
+                Judgement::Shown => {}
+                Judgement::Hidden => summary.hidden += 1,
+                Judgement::Suppressed(by) => used.push(by),
+                Judgement::Known => summary.known += 1,
+            }
+            judgement == Judgement::Shown
+        });
+        summary.suppressed += used.len() as u64;
+        summary.unused_suppressions.extend(self.suppressions.unused(&used));
+        let count = |certainty| findings.iter().filter(|f| f.certainty == certainty).count() as u64;
+        summary.findings = findings.len() as u64;
+        summary.observed = count(Certainty::Observed);
+        summary.predicted = count(Certainty::Predicted);
     }
 
     /// Is the finding to be shown?

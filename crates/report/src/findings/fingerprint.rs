@@ -8,7 +8,7 @@ use super::schema::{Access, Finding, Frame, Location};
 use crate::names::file_name;
 
 /// The fingerprint: sixteen hexadecimal digits.
-pub(super) fn fingerprint(finding: &Finding) -> String {
+pub(crate) fn fingerprint(finding: &Finding) -> String {
     let mut sides: Vec<String> = finding.accesses.iter().map(side).collect();
     // Which of the two came first is chance.
     sides.sort();

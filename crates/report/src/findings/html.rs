@@ -9,8 +9,8 @@ mod source;
 mod timeline;
 
 pub use source::Sources;
-pub use timeline::{Lane, Step, StepKind, Timeline};
 
+use super::interleaving::Timeline;
 use super::runtime::is_runtime;
 use super::schema::{Access, Finding, Frame, Report};
 use super::text::{self, words};
@@ -154,7 +154,9 @@ impl Page<'_> {
             self.access(at, access);
         }
         put!(self, "</div>");
-        self.timeline(finding);
+        for timeline in Timeline::of(finding, self.report) {
+            timeline::write(&mut self.out, &timeline, self.base);
+        }
         self.why(finding);
         self.later(finding);
         put!(self, "</article>");
@@ -224,40 +226,6 @@ impl Page<'_> {
             put!(self, "<li class=\"{class}\">{place}{inlined}</li>");
         }
         put!(self, "</ol></details>");
-    }
-
-    /// Two lanes, time going down.
-    fn timeline(&mut self, finding: &Finding) {
-        let Some(timeline) = Timeline::of(finding, self.report, self.base) else { return };
-        put!(
-            self,
-            "<figure class=\"timeline\"><figcaption>{}</figcaption>",
-            escape(&timeline.caption)
-        );
-        put!(self, "<div class=\"lanes\">");
-        for (at, lane) in timeline.lanes.iter().enumerate() {
-            put!(
-                self,
-                "<div class=\"lane-head\" style=\"grid-column:{}\">{}</div>",
-                at + 1,
-                escape(&lane.thread)
-            );
-        }
-        for (row, step) in timeline.steps.iter().enumerate() {
-            put!(
-                self,
-                "<div class=\"step {}\" style=\"grid-column:{};grid-row:{}\"><b>{}</b>{}</div>",
-                step.kind.class(),
-                step.lane + 1,
-                row + 2,
-                escape(&step.what),
-                step.place
-                    .as_ref()
-                    .map(|p| format!("<small>{}</small>", escape(p)))
-                    .unwrap_or_default(),
-            );
-        }
-        put!(self, "</div><p class=\"missing\">{}</p></figure>", escape(&timeline.missing));
     }
 
     fn why(&mut self, finding: &Finding) {

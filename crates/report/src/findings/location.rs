@@ -27,7 +27,7 @@ pub(super) fn location(
         return Location {
             kind: LocationKind::Heap,
             offset: Some(Hex(address.0.saturating_sub(block.start.0))),
-            allocated_at: Some(stack::named(program, block.stack, block.place, library)),
+            allocated_at: Some(stack::named(&mut program.world, block.stack, block.place, library)),
             allocated_by: Some(block.thread),
             size: Some(block.size),
             ..unknown

@@ -1,6 +1,12 @@
 //! `report.json`, schema `raddle-report/1`, as types: what `docs/run.md` describes, written by
 //! `raddle run` and read by everything else. Keys may be added; none changes its meaning.
 
+mod confirmation;
+
+pub use confirmation::{
+    Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
+};
+
 use crate::hex::Hex;
 use raddle_model::finding::{Certainty, FindingKind, Rule, TouchKind};
 use raddle_model::{LockMode, ThreadId};
@@ -51,6 +57,9 @@ pub struct Target {
     pub argv: Vec<String>,
     /// Where.
     pub cwd: String,
+    /// The hook files it was run with beside the shipped ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<String>,
 }
 
 /// An executable or shared library.
@@ -146,6 +155,9 @@ pub struct Finding {
     pub count: u64,
     /// The rules that decided.
     pub rules: Vec<Rule>,
+    /// The other tool that reported it, where it was not found by ourselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// What collided, the earlier first.
     pub accesses: Vec<Access>,
     /// The memory concerned.
@@ -177,39 +189,6 @@ impl Finding {
         };
         (nobodys, !self.is_confirmed(), std::cmp::Reverse(self.certainty), harm)
     }
-}
-
-/// What came of trying to make a finding happen.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confirmation {
-    /// It happened.
-    pub confirmed: bool,
-    /// The seed that makes it happen again.
-    #[serde(default)]
-    pub seed: Option<String>,
-    /// Executions tried.
-    #[serde(default)]
-    pub trials: u64,
-    /// Of them those where it happened.
-    #[serde(default)]
-    pub hits: u64,
-    /// What it did to the program.
-    #[serde(default)]
-    pub effects: Vec<Effect>,
-    /// What else the stage has to say.
-    #[serde(flatten)]
-    pub more: serde_json::Map<String, serde_json::Value>,
-}
-
-/// What a finding that was made to happen did to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Which access went first: 1 the first of the finding, 2 the second.
-    pub order: u8,
-    /// In words.
-    pub effect: String,
-    /// In how many executions.
-    pub count: u64,
 }
 
 /// What a finding does to the program.

@@ -1,22 +1,23 @@
 //! Call stacks with their names.
 
+use super::Library;
 use super::runtime::own_frame;
 use super::schema::Frame;
-use super::{Library, gather::Program};
 use crate::hex::Hex;
 use crate::names::PlaceName;
+use crate::world::World;
 use raddle_model::{Place, StackId};
 
 /// The stack of an event, innermost first: its place, then the callers where a stack was taken.
 pub(super) fn named(
-    program: &mut Program,
+    world: &mut World,
     stack: StackId,
     place: Place,
     library: &mut dyn Library,
 ) -> Vec<Frame> {
     let symbols = as_symbols(library);
-    let innermost = program.world.place(place, symbols);
-    let callers = program.world.stack_names(stack, symbols).into_iter().skip(1);
+    let innermost = world.place(place, symbols);
+    let callers = world.stack_names(stack, symbols).into_iter().skip(1);
     [innermost]
         .into_iter()
         .chain(callers)
@@ -25,7 +26,7 @@ pub(super) fn named(
 }
 
 /// Puts the source line to the frame that stands for the access, and says which that is.
-pub(super) fn with_source(stack: &mut [Frame], library: &mut dyn Library) -> Option<usize> {
+pub(crate) fn with_source(stack: &mut [Frame], library: &mut dyn Library) -> Option<usize> {
     let own = own_frame(stack);
     if let Some(frame) = stack.get_mut(own.unwrap_or(0))
         && let (Some(file), Some(line)) = (&frame.file, frame.line)

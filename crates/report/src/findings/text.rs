@@ -9,9 +9,13 @@
 mod finding;
 #[cfg(test)]
 mod golden;
+mod lanes;
 mod line;
 mod snippet;
 pub(super) mod words;
+
+pub use lanes::write_timeline;
+pub use words::fixed;
 
 use super::schema::{Finding, Outcome, Report};
 use crate::names::file_name;
@@ -159,13 +163,12 @@ pub fn news(finding: &Finding, base: &Path) -> String {
 }
 
 fn by_certainty(report: &Report) -> String {
-    let confirmed = report.findings.iter().filter(|finding| finding.is_confirmed()).count();
-    let counts = [
-        (confirmed as u64, "confirmed"),
-        (report.summary.observed, "observed"),
-        (report.summary.predicted, "predicted"),
-    ];
-    let said = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
+    let count = |word: &&str| {
+        report.findings.iter().filter(|finding| words::standing(finding) == *word).count()
+    };
+    let words = ["confirmed", "observed", "predicted"];
+    let counts = words.iter().map(|word| (count(word), word));
+    let said = counts.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
     said.collect::<Vec<_>>().join(", ")
 }
 

@@ -194,7 +194,7 @@ fn block() -> Block {
 pub fn circumstances() -> Circumstances {
     Circumstances {
         tool: Tool { name: "raddle".into(), version: "0.1.0".into(), detector: "hybrid".into() },
-        target: Target { argv: vec!["./bank".into()], cwd: "/w".into() },
+        target: Target { argv: vec!["./bank".into()], cwd: "/w".into(), hooks: Vec::new() },
         outcome: Outcome { exit: Some(0), ..Outcome::default() },
         without_symbols: vec!["/lib/libc.so.6".into()],
         warnings: Vec::new(),

@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Vec<Candidate> {
                 break;
             }
             if let Some(frame) = frame(line) {
-                if let Some(side) = sides.last_mut().filter(|_| is_access) {
+                if let Some(side) = sides.last_mut().filter(|_| is_access && !is_tools(&frame)) {
                     side.stack.push(frame);
                 }
                 continue;
@@ -94,6 +94,14 @@ fn frame(line: &str) -> Option<Place> {
     Some(Place { function: known(function), file: known(file), line, module, offset })
 }
 
+/// Is it a function of the tool's, which stands in for one of the C library? The program's call of
+/// it is what matters.
+fn is_tools(place: &Place) -> bool {
+    let library = |name: &String| name.starts_with("libtsan") || name.contains("clang_rt.tsan");
+    let source = |file: &String| file.contains("/libsanitizer/") || file.contains("/compiler-rt/");
+    place.module.as_ref().is_some_and(library) || place.file.as_ref().is_some_and(source)
+}
+
 /// `/w/race.c:6`, `/w/race.c:6:5`.
 fn place(source: &str) -> (&str, Option<u32>) {
     let Some((front, last)) = source.rsplit_once(':') else { return (source, None) };
@@ -107,6 +115,21 @@ fn place(source: &str) -> (&str, Option<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_of_the_tool_are_left_out() {
+        let text = "WARNING: ThreadSanitizer: data race (pid=1)
+  Write of size 8 at 0x55 by thread T2:
+    #0 memcpy ../../src/libsanitizer/tsan/interceptors.inc:115 (libtsan.so.2+0x5e686)
+    #1 fill /w/race.c:6 (race+0x11f4)
+
+  Previous read of size 8 at 0x55 by main thread:
+    #0 main /w/race.c:9 (race+0x1200)
+";
+        let candidates = parse(text);
+        let stack = &candidates[0].access.stack;
+        assert_eq!((stack.len(), stack[0].function.as_deref()), (1, Some("fill")));
+    }
 
     #[test]
     fn frames_of_every_form() {

@@ -1,14 +1,34 @@
 //! Each form against its published schema, for the same findings.
 
 use super::{junit, sarif};
-use crate::findings::schema::{Classification, Confirmation, Effect, Verdict};
+use crate::findings::schema::{
+    Classification, Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind,
+    Values, Verdict,
+};
 use crate::findings::{Report, typed};
+use raddle_model::ThreadId;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
 const REPORT_SCHEMA: &str = include_str!("../../../../../docs/raddle-report-1.schema.json");
 const SARIF_SCHEMA: &str = include_str!("../../../tests/schemas/sarif-2.1.0.json");
+
+fn interleaving() -> Interleaving {
+    let frame = typed::bank().findings[0].accesses[0].stack[0].clone();
+    let lane = |thread| Lane { thread: ThreadId(thread), name: None };
+    let values =
+        Values { size: 4, writes: true, before: Some("0x0".into()), after: Some("0x1".into()) };
+    let race = |lane| Step {
+        lane,
+        kind: StepKind::Race,
+        what: "write <4> bytes".into(),
+        at: Some(frame.clone()),
+        holds: vec!["m&m".into()],
+        values: Some(values.clone()),
+    };
+    Interleaving { lanes: vec![lane(2), lane(3)], steps: vec![race(1), race(0), Step::default()] }
+}
 
 /// The bank, with what later stages add and names that need escaping.
 fn bank() -> Report {
@@ -20,7 +40,16 @@ fn bank() -> Report {
         trials: 3,
         hits: 2,
         effects: vec![Effect { order: 1, effect: "exit code 1".into(), count: 1 }],
-        more: serde_json::Map::new(),
+        orders: vec![Order {
+            order: 2,
+            seed: "7".into(),
+            kept: "R1.2".into(),
+            end: serde_json::json!({"exit": 1}),
+            accesses: Value::Null,
+            interleaving: Some(interleaving()),
+        }],
+        rebuilt: Some(Rebuilt { found: true, reported: false, fixed: false }),
+        ..Confirmation::default()
     });
     finding.classification =
         Some(Classification { verdict: Verdict::OutputDiffers, evidence: vec!["8 | 9".into()] });

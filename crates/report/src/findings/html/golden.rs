@@ -1,7 +1,8 @@
 //! The page of the bank: what must be in it, and what must not. How it looks and works is tried in
 //! a browser by the command's tests.
 
-use super::{Sources, StepKind, Timeline, page};
+use super::{Sources, page};
+use crate::findings::interleaving::{StepKind, Timeline};
 use crate::findings::typed;
 use std::path::Path;
 
@@ -70,9 +71,8 @@ fn what_the_target_says_is_text() {
 #[test]
 fn a_timeline_has_a_lane_for_each_thread() {
     let report = typed::bank();
-    let timeline = Timeline::of(&report.findings[0], &report, Path::new("/w")).unwrap();
-    let lanes: Vec<&str> = timeline.lanes.iter().map(|lane| lane.thread.as_str()).collect();
-    assert_eq!(lanes, ["T2", "T3 'worker'"]);
+    let timeline = Timeline::of(&report.findings[0], &report).remove(0);
+    assert_eq!(timeline.lanes, ["T2", "T3 'worker'"]);
     let steps: Vec<(usize, StepKind, &str)> =
         timeline.steps.iter().map(|step| (step.lane, step.kind, step.what.as_str())).collect();
     assert_eq!(
@@ -81,9 +81,13 @@ fn a_timeline_has_a_lane_for_each_thread() {
             (0, StepKind::Start, "starts, created by T1"),
             (1, StepKind::Start, "starts, created by T1"),
             (0, StepKind::Take, "takes m"),
-            (0, StepKind::Access, "read of 4 bytes"),
-            (1, StepKind::Access, "write of 4 bytes"),
+            (0, StepKind::Race, "read of 4 bytes"),
+            (1, StepKind::Race, "write of 4 bytes"),
         ]
     );
-    assert_eq!(timeline.missing, "nothing makes the read of T2 come before the write of T3");
+    assert_eq!(
+        timeline.missing,
+        "T2 holds m, T3 'worker' holds no lock: nothing makes one wait for the other"
+    );
+    assert!(timeline.caption.contains("not recorded: `raddle confirm R1`"), "{timeline:?}");
 }

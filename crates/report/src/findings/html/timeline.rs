@@ -1,105 +1,68 @@
-//! What two threads did around a race, as two lanes with time going down.
-//!
-//! Made from what a report has: where each thread came from, which locks it took and held, and the
-//! accesses in the order in which they were seen. Between the lanes, only the order of the two
-//! accesses means something. A replay knows more; it can fill the same steps
-//! (`Step` has a lane, a kind, words and a place) and nothing else has to change.
+//! The interleaving around a race on the page: a lane for each thread, time going down.
 
-use crate::findings::schema::{Access, Finding, Report};
+use super::escape::escape;
+use crate::findings::interleaving::{Step, StepKind, Timeline};
 use crate::findings::text::words;
+use std::fmt::Write;
 use std::path::Path;
 
-/// Lanes and what happened in them, the earliest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timeline {
-    /// What it shows.
-    pub caption: String,
-    /// One per thread.
-    pub lanes: Vec<Lane>,
-    /// In the order in which they happened.
-    pub steps: Vec<Step>,
-    /// The edge that is not there.
-    pub missing: String,
+/// Writes a timeline.
+pub(super) fn write(out: &mut String, timeline: &Timeline, base: &Path) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "<figure class=\"timeline\"><figcaption>{}</figcaption>\n<div class=\"lanes\">",
+        escape(&timeline.caption)
+    );
+    for (at, lane) in timeline.lanes.iter().enumerate() {
+        let (column, lane) = (at + 1, escape(lane));
+        let _ = writeln!(
+            out,
+            "<div class=\"lane-head\" style=\"grid-column:{column};grid-row:1\">{lane}</div>"
+        );
+    }
+    for (row, step) in timeline.steps.iter().enumerate() {
+        write_step(out, step, row + 2, base);
+    }
+    let _ = writeln!(out, "</div><p class=\"missing\">{}</p>", escape(&timeline.missing));
+    if let Some(then) = &timeline.then {
+        let _ = writeln!(out, "<p class=\"then\">then: {}</p>", escape(then));
+    }
+    let _ = writeln!(out, "</figure>");
 }
 
-/// A thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lane {
-    /// As it is called.
-    pub thread: String,
-}
-
-/// Something a thread did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Index of the lane.
-    pub lane: usize,
-    /// What sort of thing.
-    pub kind: StepKind,
-    /// In words.
-    pub what: String,
-    /// Where.
-    pub place: Option<String>,
-}
-
-/// What sort of thing a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepKind {
-    /// The thread began.
-    Start,
-    /// It took a lock, and holds it.
-    Take,
-    /// One of the racing accesses.
-    Access,
-}
-
-impl StepKind {
-    pub(super) fn class(self) -> &'static str {
-        match self {
-            StepKind::Start => "start",
-            StepKind::Take => "take",
-            StepKind::Access => "access",
+fn write_step(out: &mut String, step: &Step, row: usize, base: &Path) {
+    let held = if step.holds.is_empty() { "" } else { " holding" };
+    let _ = write!(
+        out,
+        "<div class=\"step {}{held}\" style=\"grid-column:{};grid-row:{row}\"><b>{}</b>",
+        class(step.kind),
+        step.lane + 1,
+        escape(&step.what),
+    );
+    if let Some(values) = step.values.as_ref().and_then(|values| values.words()) {
+        let _ = write!(out, " <span class=\"value\">{}</span>", escape(&values));
+    }
+    for lock in &step.holds {
+        let _ = write!(out, " <span class=\"held\">{}</span>", escape(lock));
+    }
+    if let Some(at) = &step.at {
+        let _ = write!(out, "<small>{}</small>", escape(&words::place(at, base)));
+        if let Some(text) = &at.text {
+            let _ = write!(out, "<code>{}</code>", escape(text.trim()));
         }
     }
+    let _ = writeln!(out, "</div>");
 }
 
-impl Timeline {
-    /// The timeline of a race; none for what does not have two accesses.
-    pub fn of(finding: &Finding, report: &Report, base: &Path) -> Option<Timeline> {
-        let [first, second] = finding.accesses.as_slice() else { return None };
-        let lane = |access: &Access| {
-            let thread = words::thread(report, access.thread, access.process);
-            Lane { thread }
-        };
-        let mut steps = Vec::new();
-        for (lane, access) in [first, second].into_iter().enumerate() {
-            let thread = report.thread(access.thread, access.process);
-            if let Some(thread) = thread.filter(|thread| thread.creator.is_some()) {
-                let creator = thread.creator.map(|id| words::thread(report, id, access.process));
-                let what = format!("starts, created by {}", creator.unwrap_or_default());
-                let place = words::called_at(&thread.created_at, base);
-                steps.push(Step { lane, kind: StepKind::Start, what, place });
-            }
-        }
-        for (lane, access) in [first, second].into_iter().enumerate() {
-            for lock in &access.locks {
-                let what = format!("takes {}", words::held(lock));
-                let place = words::called_at(&lock.taken_at, base);
-                steps.push(Step { lane, kind: StepKind::Take, what, place });
-            }
-            let what = words::access(access);
-            let place = access.frame().map(|frame| words::place(frame, base));
-            steps.push(Step { lane, kind: StepKind::Access, what, place });
-        }
-        Some(Timeline {
-            caption: "what each thread did, and which access was seen first; time goes down".into(),
-            lanes: vec![lane(first), lane(second)],
-            steps,
-            missing: format!("nothing makes {} come before {}", sort(first), sort(second)),
-        })
+fn class(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Start => "start",
+        StepKind::Take => "take",
+        StepKind::Release => "release",
+        StepKind::Sync => "sync",
+        StepKind::Access => "other",
+        StepKind::Race => "access",
+        StepKind::End => "end",
     }
-}
-
-fn sort(access: &Access) -> String {
-    format!("the {} of {}", words::kind(access), access.thread)
 }

@@ -327,7 +327,7 @@ fn what_later_stages_learnt_is_said_and_leads() {
         trials: 100,
         hits: 47,
         effects: vec![Effect { order: 1, effect: "the target died of signal 11".into(), count: 1 }],
-        more: serde_json::Map::new(),
+        ..Confirmation::default()
     });
     let verdict = Verdict::SpecViolated;
     let evidence = vec!["free before write: signal 11; write before free: exit 0".into()];
@@ -339,8 +339,8 @@ fn what_later_stages_learnt_is_said_and_leads() {
     let first = "R2  data race on a heap block of 64 bytes from bank.c:56 in main (confirmed, seen \
                  once, harmful: one order breaks the program)\n";
     assert!(shown.starts_with(first), "{shown}");
-    let said = "  made: happened in 47 of 100 executions; seed 7\n  does: the target died of signal \
-                11\n  shown: free before write: signal 11; write before free: exit 0\n";
+    let said = "  made: happened in 47 of 100 (38-57 %) executions; seed 7\n  does: the target died of \
+                signal 11, with (1) the write first, once\n  shown: free before write: signal 11; write before free: exit 0\n";
     assert!(shown.contains(said), "{shown}");
     let known = |words: &'static [&'static str]| move |word: &str| words.contains(&word);
     assert_eq!(next(&report, None, known(&["replay"])).unwrap(), "next: raddle replay R2");

@@ -1,9 +1,13 @@
 //! The sentences of a report.
 
+use crate::findings::Rate;
 use crate::findings::access::TRANSACTION;
 use crate::findings::runtime::own_frame;
-use crate::findings::schema::{Access, Finding, Frame, LocationKind, Lock, Report, Side};
+use crate::findings::schema::{
+    Access, Confirmation, Effect, Finding, Frame, LocationKind, Lock, Rebuilt, Report, Side,
+};
 use crate::names::{file_name, source};
+use crate::world::NO_THREAD;
 use raddle_model::ThreadId;
 use raddle_model::finding::{Certainty, FindingKind, Rule, TouchKind};
 use std::path::Path;
@@ -28,6 +32,7 @@ pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
             let module = location.module.as_deref().map(file_name).unwrap_or_default();
             format!("{module}+{:#x}", location.offset.map_or(0, |offset| offset.0))
         }
+        _ if location.address.0 == 0 => "memory without a name".to_owned(),
         _ => format!("{:#x}", location.address.0),
     };
     format!("{kind} on {on}")
@@ -57,20 +62,58 @@ pub(in crate::findings) fn verdict(finding: &Finding) -> String {
 pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
     if let Some(confirmation) = &finding.confirmation {
-        let tried = number(confirmation.trials, "execution", "executions");
-        said.push(match (confirmation.confirmed, &confirmation.seed) {
-            (true, Some(seed)) => {
-                ("made: ", format!("happened in {} of {tried}; seed {seed}", confirmation.hits))
-            }
-            (true, None) => ("made: ", format!("happened in {} of {tried}", confirmation.hits)),
-            (false, _) => ("made: ", format!("could not be made to happen in {tried}")),
+        let Confirmation { trials, hits, adjacent, .. } = *confirmation;
+        let tried = number(trials, "execution", "executions");
+        let rate = Rate { hits, trials };
+        let seed = confirmation.seed.as_ref().map(|seed| format!("; seed {seed}"));
+        let seed = seed.unwrap_or_default();
+        said.push(match (confirmation.confirmed, adjacent) {
+            (true, _) => ("made: ", format!("happened in {rate} executions{seed}")),
+            (false, true) => (
+                "made: ",
+                format!("both stood there in {rate} executions, one perhaps atomic{seed}"),
+            ),
+            (false, false) if trials == 0 => ("made: ", "not tried: its code is gone".into()),
+            (false, false) => ("made: ", format!("could not be made to happen in {tried}")),
         });
-        said.extend(confirmation.effects.iter().map(|effect| ("does: ", effect.effect.clone())));
+        said.extend(fixed(confirmation).map(|fixed| ("fixed: ", fixed)));
+        said.extend(confirmation.effects.iter().map(|effect| ("does: ", does(finding, effect))));
     }
     if let Some(classification) = &finding.classification {
         said.extend(classification.evidence.iter().map(|shown| ("shown: ", shown.clone())));
     }
     said
+}
+
+/// What a race did in an order: `exit code 3, with (2) the write first, 12 times`.
+fn does(finding: &Finding, effect: &Effect) -> String {
+    let first = finding.accesses.get(usize::from(effect.order != 1));
+    let first = first.map(|first| format!(", with ({}) the {} first", effect.order, kind(first)));
+    format!("{}{}, {}", effect.effect, first.unwrap_or_default(), times(effect.count))
+}
+
+/// Is it fixed in the program as it is built now? None if that is the build it was found in.
+pub fn fixed(confirmation: &Confirmation) -> Option<String> {
+    let Rebuilt { found, reported, fixed } = *confirmation.rebuilt.as_ref()?;
+    let said = match (fixed, confirmation.hits > 0, found) {
+        (true, _, true) => {
+            "it did not happen in the new build, and the detector does not report it: fixed, as far \
+             as that shows"
+        }
+        (true, _, false) => {
+            "its code is no longer there, and the detector does not report it: fixed, as far as \
+             that shows"
+        }
+        (false, true, _) if reported => "it still happens in the new build: not fixed",
+        (false, true, _) => {
+            "it still happens in the new build, though the detector did not report it: not fixed"
+        }
+        (false, false, _) => {
+            "it did not happen in the new build, but the detector still reports it: not fixed, as \
+             far as that shows"
+        }
+    };
+    Some(said.to_owned())
 }
 
 /// `once`, `12 times`.
@@ -99,6 +142,10 @@ pub(in crate::findings) fn access(access: &Access) -> String {
 
 /// `T3 'worker'`.
 pub(in crate::findings) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> String {
+    // Other tools' threads are not ours.
+    if id == NO_THREAD {
+        return "a thread".into();
+    }
     let name = report.thread(id, process).and_then(|thread| thread.name.as_deref());
     let mut text = match name {
         Some(name) => format!("{id} '{name}'"),
@@ -182,6 +229,11 @@ pub(in crate::findings) fn memory(
         offset => format!("byte {offset} of {what}"),
     };
     match location.kind {
+        // Other tools' addresses are not ours.
+        _ if address == 0 => match &location.name {
+            Some(name) => format!("global variable {name}"),
+            None => "memory that the other tool does not name".into(),
+        },
         LocationKind::Global => {
             let name = location.name.as_deref().unwrap_or_default();
             // A name with an element or a member is a part of the variable.
@@ -236,8 +288,10 @@ pub(in crate::findings) fn reasons(finding: &Finding) -> Vec<String> {
         Rule::NoCandidateLock => "no lock was held at every access since the memory became shared",
         Rule::Repeated => "the same suspicion came up for the second time",
     };
-    let mut reasons: Vec<String> =
-        finding.rules.iter().map(|rule| format!("{} ({rule})", words(rule))).collect();
+    let origin = finding.origin.iter().map(|tool| format!("{tool} reported it"));
+    let mut reasons: Vec<String> = origin
+        .chain(finding.rules.iter().map(|rule| format!("{} ({rule})", words(rule))))
+        .collect();
     let helgrind =
         |rule: &Rule| matches!(rule, Rule::NoLockHeld | Rule::NoCandidateLock | Rule::Repeated);
     if finding.certainty == Certainty::Observed && !finding.rules.iter().any(helgrind) {
@@ -260,9 +314,14 @@ pub(in crate::findings) fn place(frame: &Frame, base: &Path) -> String {
     }
 }
 
-/// Where in the program's own code a stack comes from.
+/// Where in the program's own code a stack comes from, in words.
 pub(in crate::findings) fn called_at(stack: &[Frame], base: &Path) -> Option<String> {
-    stack.get(own_frame(stack).unwrap_or(0)).map(|frame| place(frame, base))
+    called_from(stack).map(|frame| place(frame, base))
+}
+
+/// Where in the program's own code a stack comes from.
+pub(in crate::findings) fn called_from(stack: &[Frame]) -> Option<&Frame> {
+    stack.get(own_frame(stack).unwrap_or(0))
 }
 
 /// `1 thread`, `2 threads`.

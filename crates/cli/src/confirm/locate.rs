@@ -1,0 +1,253 @@
+//! From a finding of a report to the code that is watched.
+//!
+//! In the build that the finding was made in, that is two instructions. In another build, or where
+//! another tool made the finding, it is what a programmer would call the same two places: the lines with
+//! the same text in the same functions, or else the functions.
+
+use crate::names::Names;
+use crate::run::library::SourceFiles;
+use raddle_model::finding::{FindingKind, TouchKind};
+use raddle_report::Symbols;
+use raddle_report::findings::html::Sources;
+use raddle_report::findings::{Access, Finding, Frame, Report};
+use raddle_wire::options::{PlaceFilter, WatchedPlace};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Finds the code of findings in the program as it is now.
+pub struct Locator<'a> {
+    report: &'a Report,
+    names: Names,
+    sources: SourceFiles,
+    /// Is the module the one the report speaks of? By its path.
+    same: BTreeMap<String, bool>,
+}
+
+/// What became of a finding's code.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Located {
+    /// It is there.
+    There(Vec<WatchedPlace>),
+    /// It is no longer there.
+    Gone,
+    /// It never could be watched: no data race, or code that belongs to no file.
+    Nowhere,
+}
+
+impl<'a> Locator<'a> {
+    /// For the findings of this report.
+    pub fn new(report: &'a Report) -> Locator<'a> {
+        let (names, sources) = (Names::new(), SourceFiles::default());
+        Locator { report, names, sources, same: BTreeMap::new() }
+    }
+
+    /// Was the code of this finding built anew since the report was made?
+    pub fn is_rebuilt(&mut self, finding: &Finding) -> bool {
+        let modules: Vec<String> = finding
+            .accesses
+            .iter()
+            .flat_map(|access| access.stack.first().into_iter().chain(access.frame()))
+            .filter_map(|frame| frame.module.clone())
+            .collect();
+        modules.iter().any(|module| self.recorded(module).is_some() && !self.is_same(module))
+    }
+
+    /// The code of a finding.
+    pub fn locate(&mut self, finding: &Finding) -> Located {
+        let [first, second] = finding.accesses.as_slice() else { return Located::Nowhere };
+        let known = |access: &Access| access.stack.first().is_some_and(|f| f.module.is_some());
+        if finding.kind != FindingKind::DataRace || !known(first) || !known(second) {
+            return Located::Nowhere;
+        }
+        let size = finding.location.size;
+        let first = self.side(first, (true, false), size);
+        let second = self.side(second, (false, true), size);
+        if first.is_empty() || second.is_empty() {
+            return Located::Gone;
+        }
+        Located::There(joined(first, second))
+    }
+
+    fn side(
+        &mut self,
+        access: &Access,
+        sides: (bool, bool),
+        size: Option<u64>,
+    ) -> Vec<WatchedPlace> {
+        let Some(inner) = access.stack.first() else { return Vec::new() };
+        // A place inside a library function belongs to every caller of it: this finding's is the first
+        // outside.
+        let own = access.own_frame.and_then(|own| access.stack.get(own));
+        let outside = own.filter(|own| {
+            own.module.is_some() && (own.module != inner.module || own.offset != inner.offset)
+        });
+        let (inner_code, is_exact) = self.code(inner);
+        let callers: Vec<Option<PlaceFilter>> = match outside {
+            Some(own) => self.code(own).0.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let writes = match access.kind {
+            _ if is_exact => None,
+            TouchKind::Read => Some(false),
+            TouchKind::Write => Some(true),
+            TouchKind::Update | TouchKind::Free => None,
+        };
+        let size = size.filter(|_| access.kind == TouchKind::Free);
+        let mut places = Vec::new();
+        for code in inner_code {
+            for caller in &callers {
+                let (code, caller) = (code.clone(), caller.clone());
+                places.push(WatchedPlace { sides, code, writes, caller, size });
+            }
+        }
+        places
+    }
+
+    /// The code of a frame, and whether it is the very instruction.
+    fn code(&mut self, frame: &Frame) -> (Vec<PlaceFilter>, bool) {
+        let Some(module) = frame.module.clone() else { return (Vec::new(), false) };
+        let nameless = frame.function.is_none() && frame.line.is_none();
+        if nameless || self.is_same(&module) || self.is_still_there(&module, frame) {
+            let start = frame.offset.0;
+            return (vec![PlaceFilter { module, start, end: start.saturating_add(1) }], true);
+        }
+        let ranges = match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => self.line_ranges(&module, frame, file, line),
+            _ => self.function_ranges(&module, frame.function.as_deref().unwrap_or_default()),
+        };
+        let code = |(start, end)| PlaceFilter { module: module.clone(), start, end };
+        (ranges.into_iter().map(code).collect(), false)
+    }
+
+    /// A module without a build-id: are the names at the offset those it had?
+    fn is_still_there(&mut self, module: &str, frame: &Frame) -> bool {
+        let has_id = self.recorded(module).is_some()
+            || self.names.symboliser().build_id(Path::new(module)).is_some();
+        let text = match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => self.sources.line(&self.path_of(file), line),
+            _ => None,
+        };
+        let is_it = |known: &raddle_report::Frame| {
+            known.function == frame.function && known.line == frame.line
+        };
+        !has_id
+            && frame.offset.0 != 0
+            && self.names.frames(module, frame.offset.0).iter().any(is_it)
+            && (frame.text.is_none() || frame.text == text)
+    }
+
+    /// The code of the lines that read as the frame's did, in its function.
+    fn line_ranges(
+        &mut self,
+        module: &str,
+        frame: &Frame,
+        file: &str,
+        line: u32,
+    ) -> Vec<(u64, u64)> {
+        let lines = self.lines_like(frame, file, line);
+        let path = Path::new(module);
+        let mut ranges = Vec::new();
+        for line in lines {
+            let found = self.names.symboliser().function_ranges(path, &format!("{file}:{line}"));
+            for range in found {
+                let mut here = self.names.frames(module, range.0).into_iter();
+                if frame.function.is_none() || here.any(|known| known.function == frame.function) {
+                    ranges.push(range);
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The numbers of the lines with the frame's text; of its own line where the text is not known
+    /// or the file cannot be read.
+    fn lines_like(&mut self, frame: &Frame, file: &str, line: u32) -> Vec<u32> {
+        let path = self.path_of(file);
+        let Some(wanted) = frame.text.as_deref().map(evened) else { return vec![line] };
+        if self.sources.line(&path, 1).is_none() {
+            return vec![line];
+        }
+        let mut lines = Vec::new();
+        for number in 1.. {
+            match self.sources.line(&path, number) {
+                Some(text) if evened(&text) == wanted => lines.push(number),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        lines
+    }
+
+    fn function_ranges(&mut self, module: &str, function: &str) -> Vec<(u64, u64)> {
+        self.names.symboliser().function_ranges(Path::new(module), function)
+    }
+
+    fn path_of(&self, file: &str) -> PathBuf {
+        Path::new(&self.report.target.cwd).join(file)
+    }
+
+    /// The build-id that the report has for a module.
+    fn recorded(&self, module: &str) -> Option<String> {
+        let known = self.report.modules.iter().find(|known| known.path == module);
+        known.and_then(|known| known.build_id.clone())
+    }
+
+    fn is_same(&mut self, module: &str) -> bool {
+        if let Some(known) = self.same.get(module) {
+            return *known;
+        }
+        let then = self.recorded(module);
+        let now = self.names.symboliser().build_id(Path::new(module));
+        let same = then.is_some() && then == now;
+        self.same.insert(module.to_owned(), same);
+        same
+    }
+}
+
+/// Both sides as one list; what belongs to both stands in it once.
+fn joined(first: Vec<WatchedPlace>, mut second: Vec<WatchedPlace>) -> Vec<WatchedPlace> {
+    let mut all = Vec::new();
+    for mut place in first {
+        let is_same = |other: &WatchedPlace| {
+            (&other.code, &other.caller, other.writes) == (&place.code, &place.caller, place.writes)
+        };
+        if let Some(at) = second.iter().position(is_same) {
+            second.remove(at);
+            place.sides = (true, true);
+        }
+        all.push(place);
+    }
+    all.extend(second);
+    all
+}
+
+/// A line with its blanks evened out: indentation changes without a change of meaning.
+fn evened(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(sides: (bool, bool), start: u64, writes: Option<bool>) -> WatchedPlace {
+        let code = PlaceFilter { module: "/w/bank".into(), start, end: start + 1 };
+        WatchedPlace { sides, code, writes, caller: None, size: None }
+    }
+
+    #[test]
+    fn one_place_for_both_sides_stands_once() {
+        let (first, second, both) = ((true, false), (false, true), (true, true));
+        let same = joined(vec![place(first, 1, None)], vec![place(second, 1, None)]);
+        assert_eq!(same, [place(both, 1, None)]);
+        let sides = vec![place(first, 1, Some(true)), place(second, 1, Some(false))];
+        let apart = joined(vec![sides[0].clone()], vec![sides[1].clone()]);
+        assert_eq!(apart, sides);
+    }
+
+    #[test]
+    fn indentation_is_no_difference() {
+        assert_eq!(evened("\tcounter  = 1; "), evened("    counter = 1;"));
+        assert_ne!(evened("counter = 1;"), evened("counter = 2;"));
+    }
+}

@@ -1,0 +1,199 @@
+//! What the trials of one finding came to.
+
+use crate::failure::Failure;
+use crate::kept;
+use crate::trial::{Ending, Plan, TrialResult, Written};
+use raddle_model::finding::Certainty;
+use raddle_report::findings::{Confirmation, Effect, Finding, Order, Rate};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Counts.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Executions.
+    pub trials: u64,
+    /// Those in which the pair met.
+    pub hits: u64,
+    failed: u64,
+    /// Of the hits, those with an atomic access: adjacent, but not a race.
+    atomic: u64,
+    /// First seed and result of each order: 1 when the first access went first, else 2.
+    pub orders: BTreeMap<u8, (u64, TrialResult)>,
+    /// Order, effect, how often.
+    effects: BTreeMap<(u8, String), u64>,
+    /// How the target ended when the races were looked for.
+    exit: Option<Ending>,
+    /// What it wrote the first time it ended so.
+    usual: Option<Vec<u8>>,
+}
+
+impl Tally {
+    /// Nothing yet, of a program that usually ends so.
+    pub fn new(exit: Option<Ending>) -> Tally {
+        Tally { exit, ..Tally::default() }
+    }
+
+    /// One more trial.
+    pub fn add(&mut self, seed: u64, result: Option<TrialResult>, written: Written) {
+        self.trials += 1;
+        let Some(result) = result else {
+            self.failed += 1;
+            return;
+        };
+        let Some(met) = result.meetings.first() else { return };
+        self.hits += 1;
+        self.atomic += u64::from(met.atomic);
+        let order = if met.first_went { 1 } else { 2 };
+        let effect = self.effect(&result, &written);
+        *self.effects.entry((order, effect)).or_default() += 1;
+        let better = |known: &(u64, TrialResult)| seed < known.0;
+        if self.orders.get(&order).is_none_or(better) {
+            self.orders.insert(order, (seed, result));
+        }
+    }
+
+    /// What happened, in a word or two.
+    fn effect(&mut self, result: &TrialResult, written: &Written) -> String {
+        if let Some(effect) = effect_of(result, written) {
+            return effect;
+        }
+        let exit = *self.exit.get_or_insert(result.end);
+        match result.end {
+            Ending::Exit(code) if exit != result.end => return format!("exit code {code}"),
+            _ => {}
+        }
+        let usual = self.usual.get_or_insert_with(|| written.output.clone());
+        if *usual == written.output { "nothing".into() } else { "other output".into() }
+    }
+
+    /// Did the race happen?
+    pub fn is_confirmed(&self) -> bool {
+        self.hits > self.atomic
+    }
+
+    /// The result in a line.
+    pub fn line(&self, finding: &Finding) -> String {
+        let subject = subject(finding);
+        let failed = match self.failed {
+            0 => String::new(),
+            n => format!("; {n} executions failed"),
+        };
+        if self.trials == 0 {
+            return format!("{subject}: there is nothing to try");
+        }
+        if self.hits == 0 {
+            return format!("{subject}: not confirmed in {} trials{failed}", self.trials);
+        }
+        let word = match self.is_confirmed() {
+            true => "confirmed",
+            false => "adjacent, atomicity unknown",
+        };
+        let effects: Vec<String> = self
+            .effects
+            .iter()
+            .map(|((order, effect), n)| format!("order {order}: {effect} ({n})"))
+            .collect();
+        let rate = Rate { hits: self.hits, trials: self.trials };
+        let seed = self.orders.values().map(|o| o.0).min().unwrap_or(0);
+        format!("{subject}: {word}, {rate}, seed {seed}; {}{failed}", effects.join(", "))
+    }
+
+    /// For the report; leaves what repeats each order in the run's directory.
+    pub fn confirmation(
+        &self,
+        id: &str,
+        plan: &Plan,
+        directory: &Path,
+    ) -> Result<Confirmation, Failure> {
+        let mut orders = Vec::new();
+        for (&order, (seed, result)) in &self.orders {
+            let kept = format!("{id}.{order}");
+            let mut plan = plan.clone();
+            plan.schedule.seed = *seed;
+            kept::keep(directory, &kept, &plan, &result.schedule)?;
+            orders.push(Order {
+                order,
+                seed: seed.to_string(),
+                kept,
+                end: json!(result.end),
+                accesses: json!(result.meetings.first().map(|met| &met.accesses)),
+                interleaving: None,
+            });
+        }
+        let effects = self.effects.iter().map(|((order, effect), n)| Effect {
+            order: *order,
+            effect: effect.clone(),
+            count: *n,
+        });
+        Ok(Confirmation {
+            confirmed: self.is_confirmed(),
+            adjacent: self.hits > 0 && !self.is_confirmed(),
+            seed: self.orders.values().map(|o| o.0).min().map(|seed| seed.to_string()),
+            trials: self.trials,
+            hits: self.hits,
+            failed: self.failed,
+            effects: effects.collect(),
+            orders,
+            ..Confirmation::default()
+        })
+    }
+}
+
+/// `R1 (counter, predicted)`.
+pub fn subject(finding: &Finding) -> String {
+    let name = finding.location.name.as_deref().unwrap_or("memory");
+    let standing = match (&finding.origin, finding.certainty) {
+        (Some(tool), _) => format!(", by {tool}"),
+        (None, Certainty::Predicted) => ", predicted".to_owned(),
+        (None, Certainty::Observed) => String::new(),
+    };
+    format!("{} ({name}{standing})", finding.id)
+}
+
+/// What went wrong with an execution, if that can be told from itself alone.
+pub fn effect_of(result: &TrialResult, written: &Written) -> Option<String> {
+    const SIGABRT: i32 = 6;
+    let errors = String::from_utf8_lossy(&written.errors);
+    let asserted = errors.contains("Assertion") || errors.contains("panicked at");
+    match result.end {
+        Ending::Deadlock => Some("deadlock".into()),
+        Ending::Hang => Some("hang".into()),
+        Ending::Signal(_) | Ending::Exit(1..) if asserted => Some("failed assertion".into()),
+        Ending::Signal(SIGABRT) => Some("abort".into()),
+        Ending::Signal(signal) => Some(format!("killed by signal {signal}")),
+        Ending::Exit(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_are_told_apart() {
+        let result = |end| TrialResult {
+            end,
+            meetings: Vec::new(),
+            interleaving: None,
+            deadlock: None,
+            divergence: None,
+            schedule: String::new(),
+        };
+        let written = |output: &str, errors: &str| Written {
+            output: output.as_bytes().to_vec(),
+            errors: errors.as_bytes().to_vec(),
+        };
+        let mut tally = Tally::default();
+        let mut effect = |end, out, err| tally.effect(&result(end), &written(out, err));
+        assert_eq!(effect(Ending::Exit(0), "2", ""), "nothing");
+        assert_eq!(effect(Ending::Exit(0), "1", ""), "other output");
+        assert_eq!(effect(Ending::Exit(3), "2", ""), "exit code 3");
+        assert_eq!(effect(Ending::Signal(11), "", ""), "killed by signal 11");
+        assert_eq!(effect(Ending::Signal(6), "", "x: Assertion `a' failed."), "failed assertion");
+        assert_eq!(effect(Ending::Signal(6), "", ""), "abort");
+        assert_eq!(effect(Ending::Hang, "", ""), "hang");
+        assert_eq!(effect(Ending::Deadlock, "", ""), "deadlock");
+    }
+}

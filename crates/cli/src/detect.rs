@@ -1,0 +1,81 @@
+//! Looking for races on behalf of another command: `raddle run` in a process of its own.
+
+use crate::failure::Failure;
+use crate::runs::{self, Run};
+use crate::scheduling::Time;
+use raddle_execute::RunDirectory;
+use raddle_report::Report;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// What is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Detection<'a> {
+    /// The program and its arguments.
+    pub program: &'a [OsString],
+    /// Where, if not here.
+    pub cwd: Option<&'a Path>,
+    /// Hook files beside the shipped ones.
+    pub hooks: &'a [PathBuf],
+    /// What the target sees of time.
+    pub time: Time,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl Detection<'_> {
+    /// As the user would: with the target's streams and our news. Returns the report's file.
+    pub fn openly(&self) -> Result<PathBuf, Failure> {
+        let mut command = self.command(&[])?;
+        self.check(command.status())?;
+        Run::find(None)
+    }
+
+    /// Without a word, under a seed, as a run like any other. Returns the report's file.
+    pub fn quietly(&self, seed: u64) -> Result<PathBuf, Failure> {
+        self.silent(&["--seed", &seed.to_string()])?;
+        Run::find(None)
+    }
+
+    /// Without a word and without a trace.
+    pub fn aside(&self, seed: u64) -> Result<Report, Failure> {
+        let directory = RunDirectory::temporary()?;
+        let out = directory.path().join("run");
+        let out = out.to_string_lossy();
+        self.silent(&["--seed", &seed.to_string(), "--out", &out])?;
+        runs::read(&Path::new(&*out).join("report.json"))
+    }
+
+    fn silent(&self, options: &[&str]) -> Result<(), Failure> {
+        let mut command = self.command(&[&["--quiet"], options].concat())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.check(command.status())
+    }
+
+    fn command(&self, options: &[&str]) -> Result<Command, Failure> {
+        let ours = std::env::current_exe().map_err(Failure::during("finding our own command"))?;
+        let mut command = Command::new(ours);
+        let time = if self.time == Time::Real { "real" } else { "virtual" };
+        command.args(["run", "--time", time, "--timeout"]);
+        command.arg(format!("{}ms", self.timeout.as_millis())).args(options);
+        for file in self.hooks {
+            command.arg("--hooks").arg(file);
+        }
+        command.arg("--").args(self.program);
+        if let Some(cwd) = self.cwd {
+            command.current_dir(cwd);
+        }
+        Ok(command)
+    }
+
+    fn check(&self, status: std::io::Result<std::process::ExitStatus>) -> Result<(), Failure> {
+        match status.map_err(Failure::during("looking for races"))?.code() {
+            Some(125..=127) | None => {
+                Err(Failure::Other("`raddle run` failed on this program".into()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! An execution that is kept in a run directory: `NAME.plan` says what was executed, `NAME.schedule`
+//! what was decided. Together they repeat it, whatever becomes of the report beside them.
+
+use crate::failure::Failure;
+use crate::trial::Plan;
+use raddle_schedule::Schedule;
+use raddle_wire::options::PolicyChoice;
+use std::path::{Path, PathBuf};
+
+/// Leaves an execution in a directory.
+pub fn keep(directory: &Path, name: &str, plan: &Plan, schedule: &str) -> Result<(), Failure> {
+    let plan = serde_json::to_string_pretty(plan).map_err(Failure::during("writing a plan"))?;
+    for (ending, text) in [("schedule", schedule), ("plan", &plan)] {
+        let file = file(directory, name, ending);
+        std::fs::write(&file, text)
+            .map_err(Failure::during(format_args!("writing {}", file.display())))?;
+    }
+    Ok(())
+}
+
+/// The plan that repeats an execution.
+pub fn load(directory: &Path, name: &str) -> Result<Plan, Failure> {
+    let read = |ending: &str| -> Result<(PathBuf, String), Failure> {
+        let file = file(directory, name, ending);
+        let text = std::fs::read_to_string(&file).map_err(Failure::during(file.display()))?;
+        Ok((file, text))
+    };
+    let (stored, text) = read("plan")?;
+    let mut plan: Plan = serde_json::from_str(&text).map_err(Failure::during(stored.display()))?;
+    let (schedule, text) = read("schedule")?;
+    // A damaged schedule gets its sentence here, and not in the target's process.
+    Schedule::parse(&text).map_err(Failure::during(schedule.display()))?;
+    let schedule = schedule.canonicalize().map_err(Failure::during(schedule.display()))?;
+    plan.schedule.policy = PolicyChoice::Replay { file: schedule.to_string_lossy().into_owned() };
+    Ok(plan)
+}
+
+fn file(directory: &Path, name: &str, ending: &str) -> PathBuf {
+    directory.join(format!("{name}.{ending}"))
+}
