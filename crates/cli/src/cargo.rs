@@ -6,6 +6,7 @@ mod tests;
 
 use crate::failure::Failure;
 use crate::forms::{Form, Forms};
+use crate::interrupt::Interrupt;
 use crate::runs::{self, Run};
 use crate::terminal;
 use artifacts::{Executable, build};
@@ -139,19 +140,23 @@ fn report(tests: Vec<Test>, forms: &Forms) -> Result<u8, Failure> {
         return Ok(0);
     }
     let place = Run::make(None)?;
-    let ran =
-        tests::run_all(&tests, &place.path().join("tests")).inspect_err(|_| place.give_up())?;
+    let interrupt = Interrupt::watch();
+    let ran = tests::run_all(&tests, &place.path().join("tests"), &interrupt)
+        .inspect_err(|_| place.give_up())?;
     let count = |wanted: fn(&Ended) -> bool| ran.iter().filter(|(ended, _)| wanted(ended)).count();
     let passed = count(|ended| matches!(ended, Ended::Passed));
     let failed = count(|ended| matches!(ended, Ended::Failed(_)));
     let broken = count(|ended| matches!(ended, Ended::Broken(_)));
     let raced = count(|ended| matches!(ended, Ended::Raced));
+    let run = ran.len();
     let reports: Vec<Report> = ran.into_iter().filter_map(|(_, report)| report).collect();
     let merged = merge(reports);
-    let mut tell =
-        format!("{} tests: {passed} passed, {raced} with findings, {failed} failed", tests.len());
+    let mut tell = format!("{run} tests: {passed} passed, {raced} with findings, {failed} failed");
     if broken > 0 {
         tell += &format!(", {broken} could not be watched");
+    }
+    if run < tests.len() {
+        tell += &format!("; {} not run: interrupted", tests.len() - run);
     }
     let mut found = false;
     if let Some(merged) = &merged {
@@ -171,7 +176,7 @@ fn report(tests: Vec<Test>, forms: &Forms) -> Result<u8, Failure> {
     Ok(match () {
         () if broken > 0 => raddle_execute::EXIT_FAILED,
         () if found => FOUND,
-        () if failed > 0 => TESTS_FAILED,
+        () if failed > 0 || run < tests.len() => TESTS_FAILED,
         () => 0,
     })
 }

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 ///
 /// Exits with 66 if something was confirmed or failed, or else as the program does by itself.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Hunt {
     /// How long to look
     #[arg(long, value_name = "T", value_parser = duration, default_value = "1m")]
@@ -72,6 +73,17 @@ pub struct Hunt {
     #[arg(last = true, required = true, value_names = ["PROGRAM", "ARGUMENTS"])]
     program: Vec<OsString>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  Five minutes on a test that fails once a month
+      raddle hunt --budget 5m -- ./tests/queue
+
+  Until the first failure, then see it again
+      raddle hunt --first -- ./tests/queue
+      raddle replay H1
+
+The policies are described in docs/policies/.";
 
 const EXIT_FOUND: u8 = 66;
 /// Schedules under which races are looked for.

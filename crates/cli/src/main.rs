@@ -49,6 +49,9 @@ Exit codes: the target's own (128 + n for a signal); 66 `run` found something; 1
 Start here:
   raddle run -- ./program arguments     find data races in one run of it
   raddle explain R1                     what the first finding means, and how to fix it
+  raddle confirm R1                     make it happen; later, is it fixed?
+  raddle replay R1 --events             see it happen, thread beside thread
+  raddle hunt -- ./program arguments    all of it, and other schedules until the time is up
   raddle report --html race.html        the report as a page
   raddle doctor                         can this machine do it?
 

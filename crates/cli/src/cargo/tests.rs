@@ -2,6 +2,7 @@
 
 use super::artifacts::Executable;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::runs;
 use raddle_report::Report;
 use std::ffi::OsString;
@@ -68,8 +69,13 @@ pub fn list<'a>(
     Ok(tests)
 }
 
-/// Runs them, as many at a time as there are processors, and says of each what it came to.
-pub fn run_all(tests: &[Test], out: &Path) -> Result<Vec<(Ended, Option<Report>)>, Failure> {
+/// Runs them, as many at a time as there are processors, and says of each what it came to. After
+/// Ctrl-C none is begun any more, and those that it ended do not count.
+pub fn run_all(
+    tests: &[Test],
+    out: &Path,
+    interrupt: &Interrupt,
+) -> Result<Vec<(Ended, Option<Report>)>, Failure> {
     std::fs::create_dir_all(out)
         .map_err(Failure::during(format_args!("making {}", out.display())))?;
     let queue = Mutex::new(tests.iter().enumerate());
@@ -78,6 +84,9 @@ pub fn run_all(tests: &[Test], out: &Path) -> Result<Vec<(Ended, Option<Report>)
         while let Some((at, test)) = queue.lock().ok().and_then(|mut queue| queue.next()) {
             let started = Instant::now();
             let (how, report) = run(test, &out.join((at + 1).to_string()));
+            if interrupt.came() {
+                return;
+            }
             let took = started.elapsed().as_secs_f64();
             let (sign, more) = match &how {
                 Ended::Passed => ("PASS", String::new()),

@@ -2,8 +2,10 @@
 //! a browser by the command's tests.
 
 use super::{Sources, page};
-use crate::findings::interleaving::{StepKind, Timeline};
+use crate::findings::interleaving::{Interleaving, Lane, Step, StepKind, Timeline, Values};
 use crate::findings::typed;
+use crate::findings::{Confirmation, Effect, Frame, Order};
+use raddle_model::ThreadId;
 use std::path::Path;
 
 /// Thirty lines of `/w/bank.c`, of which the report knows some.
@@ -53,6 +55,22 @@ fn what_the_target_says_is_text() {
     report.summary.warnings.push(evil.into());
     let finding = &mut report.findings[0];
     finding.location.name = Some(evil.into());
+    let step = Step {
+        what: evil.into(),
+        at: Some(Frame { text: Some(evil.into()), ..finding.accesses[0].stack[0].clone() }),
+        holds: vec![evil.into()],
+        values: Some(Values { before: Some(evil.into()), ..Values::default() }),
+        ..Step::default()
+    };
+    let lane = Lane { thread: ThreadId(2), name: Some(evil.into()) };
+    let interleaving = Interleaving { lanes: vec![lane.clone(), lane], steps: vec![step] };
+    let order = Order { seed: evil.into(), interleaving: Some(interleaving), ..Order::default() };
+    let effect = Effect { order: 0, effect: evil.into(), count: 1 };
+    finding.confirmation = Some(Confirmation {
+        orders: vec![order],
+        effects: vec![effect],
+        ..Confirmation::default()
+    });
     for access in &mut finding.accesses {
         for frame in &mut access.stack {
             (frame.function, frame.file) = (Some(evil.into()), Some(evil.into()));

@@ -70,3 +70,85 @@ fn step_lines(step: &Step, style: &Style) -> Vec<Line> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::interleaving::{Interleaving, Lane, Values};
+    use crate::findings::{Confirmation, Effect, Order, typed};
+    use raddle_model::ThreadId;
+
+    fn shown(width: Option<usize>) -> String {
+        let mut finding = typed::bank().findings.remove(0);
+        let frame = |at: usize| finding.accesses[at].stack[0].clone();
+        let values = |writes, before: &str, after: &str| {
+            let (before, after) = (Some(before.into()), Some(after.into()));
+            Some(Values { size: 4, writes, before, after })
+        };
+        let (holds, lane, at) = (vec!["m".to_owned()], 0, Some(frame(0)));
+        let take = Step {
+            kind: StepKind::Take,
+            what: "takes m".into(),
+            holds: holds.clone(),
+            ..Step::default()
+        };
+        let read = Step {
+            lane,
+            kind: StepKind::Race,
+            what: "read 4 bytes, counter".into(),
+            at,
+            holds,
+            values: values(false, "0x7", "0x7"),
+        };
+        let write = Step {
+            lane: 1,
+            kind: StepKind::Race,
+            what: "write 4 bytes, counter".into(),
+            at: Some(frame(1)),
+            values: values(true, "0x0", "0x7"),
+            ..Step::default()
+        };
+        let lane = |thread, name: Option<&str>| Lane {
+            thread: ThreadId(thread),
+            name: name.map(String::from),
+        };
+        let lanes = vec![lane(2, None), lane(3, Some("worker"))];
+        let interleaving = Interleaving { lanes, steps: vec![take, write, read] };
+        let effect = Effect { order: 2, effect: "exit code 3".into(), count: 12 };
+        finding.confirmation =
+            Some(Confirmation { effects: vec![effect], ..Confirmation::default() });
+        let order = Order { order: 2, seed: "7".into(), ..Order::default() };
+        let timeline = Timeline::recorded(&finding, &order, &interleaving).unwrap();
+        let mut out = Vec::new();
+        let style = Style { width, ..Style::plain("/w") };
+        write_timeline(&timeline, &style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn two_columns() {
+        insta::assert_snapshot!(shown(Some(80)), @r#"
+        order 2: the write of T3 first (replayed, seed 7); time goes down
+        T2                                     │ T3 'worker'
+          takes m [holds m]                    │
+                                               │ ▶ write 4 bytes, counter, 0 → 7
+                                               │     bank.c:16 in worker
+                                               │     counter += 1;
+        ▶ read 4 bytes, counter, sees 7 [holds │
+            m]                                 │
+            bank.c:20 in reader                │
+            printf("%d\n", counter);           │
+        T2 holds m, T3 'worker' holds no lock: nothing makes one wait for the other
+        then: exit code 3 (12 times)
+        "#);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_screen() {
+        for width in [40, 61, 80, 120] {
+            let widest = shown(Some(width)).lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}: {}", shown(Some(width)));
+        }
+        assert!(shown(None).lines().next().is_some_and(|line| line.starts_with("order 2: ")));
+    }
+}

@@ -99,6 +99,10 @@ impl Line {
                 let wide = word.trim_end().width();
                 let at_start = lines.len() > 1 && used == hang || used == 0;
                 if used + wide > columns && !at_start && wide > 0 {
+                    // The blank before the break would push what stands beside the line.
+                    if let Some((_, last)) = lines.last_mut().and_then(|l| l.pieces.last_mut()) {
+                        last.truncate(last.trim_end().len());
+                    }
                     let blanks = (None, " ".repeat(hang));
                     lines.push(Line { pieces: vec![blanks], hang: self.hang });
                     used = hang;
@@ -162,6 +166,8 @@ mod tests {
         let left = [Line::new(0).text("left"), Line::new(0).text("more")];
         let right = [Line::new(0).text("right side")];
         assert_eq!(plain(&beside(&left, &right, 6)), ["left   │ right", "more   │   side"]);
+        let exact = [Line::new(0).text("filled up")];
+        assert_eq!(plain(&beside(&exact, &[], 6)), ["filled │", "  up   │"]);
     }
 
     #[test]
