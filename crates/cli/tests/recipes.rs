@@ -33,7 +33,7 @@ fn tests(needed: &[&str]) -> Option<Scratch> {
     }
     let scratch = Scratch::new();
     scratch.put("racy.c", RACY);
-    scratch.put("clean.c", CLEAN);
+    scratch.put("quiet.c", CLEAN);
     Some(scratch)
 }
 
@@ -58,7 +58,7 @@ fn ctest() {
     let project = "cmake_minimum_required(VERSION 3.13)\nproject(p C)\nenable_testing()\n\
         add_compile_options(-g)\nadd_link_options(-pthread)\n\
         set(TEST_WRAPPER \"\" CACHE STRING \"put before every test\")\n\
-        foreach(t racy clean)\nadd_executable(${t} ${t}.c)\n\
+        foreach(t racy quiet)\nadd_executable(${t} ${t}.c)\n\
         add_test(NAME ${t} COMMAND ${TEST_WRAPPER} $<TARGET_FILE:${t}>)\nendforeach()\n";
     scratch.put("CMakeLists.txt", project);
     let wrapper = "-DTEST_WRAPPER=raddle;run;--quiet;--";
@@ -76,7 +76,7 @@ fn meson() {
     let Some(scratch) = tests(&["meson", "ninja"]) else { return };
     let project = "project('p', 'c', default_options: ['debug=true'])\n\
         t = dependency('threads')\n\
-        foreach n : ['racy', 'clean']\n  test(n, executable(n, n + '.c', dependencies: t))\n\
+        foreach n : ['racy', 'quiet']\n  test(n, executable(n, n + '.c', dependencies: t))\n\
         endforeach\n";
     scratch.put("meson.build", project);
     command(&scratch, &["meson", "setup", "build"]).exits(0);
@@ -86,13 +86,13 @@ fn meson() {
     let line = |name: &str, how: &str| {
         ran.stdout.lines().any(|line| line.contains(name) && line.contains(how))
     };
-    assert!(line("racy", "FAIL") && line("exit status 66", "") && line("clean", "OK"), "{ran:?}");
+    assert!(line("racy", "FAIL") && line("exit status 66", "") && line("quiet", "OK"), "{ran:?}");
 }
 
 #[test]
 fn make_check() {
     let Some(scratch) = tests(&["make"]) else { return };
-    let rules = "CFLAGS = -g -pthread\ntests: racy clean\ncheck: tests\n\t./racy\n\t./clean\n";
+    let rules = "CFLAGS = -g -pthread\ntests: racy quiet\ncheck: tests\n\t./racy\n\t./quiet\n";
     scratch.put("Makefile", rules);
     command(&scratch, &["make", "tests"]).exits(0);
     let ran = command(&scratch, &["raddle", "run", "--follow", "--", "make", "check"]);
