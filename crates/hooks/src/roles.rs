@@ -14,6 +14,7 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("lock.create", &["object"]),
     ("lock.destroy", &["object"]),
     ("lock.acquire", &["object", "mode"]),
+    ("lock.try", &["object", "mode"]),
     ("lock.release", &["object", "mode"]),
     ("lock.taken", &["object", "exclusive"]),
     ("lock.given", &["object", "exclusive"]),
@@ -72,8 +73,14 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
 ];
 
 /// Roles that can be told from an atomic instruction alone, without a call around it.
-pub(crate) const INLINED: &[&str] =
-    &["function", "lock.acquire", "lock.release", "condition.signal", "condition.broadcast"];
+pub(crate) const INLINED: &[&str] = &[
+    "function",
+    "lock.acquire",
+    "lock.try",
+    "lock.release",
+    "condition.signal",
+    "condition.broadcast",
+];
 
 /// Roles that mean nothing without the function they call back.
 pub(crate) const WITH_CALLBACK: &[&str] = &["once.call", "team.fork", "task.create"];
@@ -103,9 +110,10 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
             "function" => Role::Function,
             "lock.create" => Role::LockCreate { object: from.anytime("object")? },
             "lock.destroy" => Role::LockDestroy { object: from.on_entry("object")? },
-            "lock.acquire" => Role::LockAcquire {
+            "lock.acquire" | "lock.try" => Role::LockAcquire {
                 object: from.anytime("object")?,
                 mode: from.mode()?.unwrap_or(LockMode::Exclusive),
+                waits: name == "lock.acquire",
             },
             "lock.release" => {
                 Role::LockRelease { object: from.on_entry("object")?, mode: from.mode()? }

@@ -60,7 +60,7 @@ fn an_unknown_role() {
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"?\"",
         "my.toml:5:8: unknown role \"?\"; expected function, lock.create, lock.destroy, lock.acquire, \
-         lock.release, lock.taken, lock.given, lock.hands-over, condition.wait, \
+         lock.try, lock.release, lock.taken, lock.given, lock.hands-over, condition.wait, \
          condition.wrapper, condition.signal, condition.broadcast, barrier.create, barrier.wait, \
          barrier.enter, barrier.leave, semaphore.create, semaphore.post, semaphore.wait, \
          once.call, once.begin, once.end, once.abort, thread.create, thread.join, thread.detach, \
@@ -245,8 +245,8 @@ fn a_hook_that_names_nothing() {
     fails(
         "[[hook]]\ninlined = [\"f\"]\nrole = \"barrier.wait\"\n",
         "my.toml:5:8: role \"barrier.wait\" cannot be told from inlined code; expected functions \
-         instead, or the role function, lock.acquire, lock.release, condition.signal or \
-         condition.broadcast",
+         instead, or the role function, lock.acquire, lock.try, lock.release, condition.signal \
+         or condition.broadcast",
     );
 }
 

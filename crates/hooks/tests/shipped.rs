@@ -89,11 +89,17 @@ fn threads() {
     let lock = hook("pthread_mutex_lock");
     assert_eq!(lock.library, "pthread");
     assert_eq!(lock.name(), "pthread_mutex_lock");
-    assert_eq!(lock.role, Role::LockAcquire { object: Expr::Arg(1), mode: LockMode::Exclusive });
+    assert_eq!(
+        lock.role,
+        Role::LockAcquire { object: Expr::Arg(1), mode: LockMode::Exclusive, waits: true }
+    );
     assert_eq!((lock.success, lock.opaque, lock.callback), (Success::Zero, true, None));
 
     let read = hook("pthread_rwlock_clockrdlock");
-    assert_eq!(read.role, Role::LockAcquire { object: Expr::Arg(1), mode: LockMode::Shared });
+    assert_eq!(
+        read.role,
+        Role::LockAcquire { object: Expr::Arg(1), mode: LockMode::Shared, waits: false }
+    );
     let unlock = hook("pthread_rwlock_unlock");
     assert_eq!(unlock.role, Role::LockRelease { object: Expr::Arg(1), mode: None });
 

@@ -183,12 +183,14 @@ pub enum EventKind {
         /// Which.
         lock: Address,
     },
-    /// A thread is about to ask for a lock, and may block.
+    /// A thread is about to ask for a lock.
     LockRequested {
         /// Which.
         lock: Address,
         /// Which side.
         mode: LockMode,
+        /// It waits until it has it: neither a try nor with a time limit.
+        waits: bool,
     },
     /// A lock was taken.
     LockAcquired {

@@ -25,6 +25,21 @@ pub struct Finding {
     pub count: u64,
     /// The rules that decided, in the order of [`Rule`].
     pub rules: Vec<Rule>,
+    /// Of a cycle of locks: who waits, each for what the next one holds, and the last for what the
+    /// first holds. Empty for other kinds.
+    #[serde(default)]
+    pub waits: Vec<FindingWait>,
+}
+
+/// A thread that would wait for a lock, with others in its hands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingWait {
+    /// Who.
+    pub thread: ThreadId,
+    /// What it asks for, and where it does.
+    pub wants: HeldLock,
+    /// What it holds meanwhile, and where it took each.
+    pub holds: Vec<HeldLock>,
 }
 
 /// What sort of bug a finding is.
@@ -33,6 +48,8 @@ pub struct Finding {
 pub enum FindingKind {
     /// Two accesses to the same memory, at least one a write, with nothing to order them.
     DataRace,
+    /// Threads that take locks in such orders that each can come to wait for the next.
+    LockOrder,
 }
 
 /// How sure a finding is. The later one is the stronger.

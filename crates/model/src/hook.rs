@@ -146,8 +146,9 @@ pub enum Role {
     LockCreate { object: Expr },
     /// `lock.destroy`
     LockDestroy { object: Expr },
-    /// `lock.acquire`: the lock is held when the call has succeeded.
-    LockAcquire { object: Expr, mode: LockMode },
+    /// `lock.acquire`, `lock.try`: the lock is held when the call has succeeded. The second does not
+    /// wait for it, or not for ever.
+    LockAcquire { object: Expr, mode: LockMode, waits: bool },
     /// `lock.release`: the lock is given up when the call is entered.
     LockRelease { object: Expr, mode: Option<LockMode> },
 

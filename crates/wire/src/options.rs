@@ -68,6 +68,21 @@ pub struct ScheduleOptions {
     /// Threads stop, too, before they ask for a lock while they hold another.
     #[serde(default)]
     pub lock_points: bool,
+    /// Time may pass though somebody could run: as if that one were slow.
+    #[serde(default)]
+    pub early_time: bool,
+    /// The requests of the circle that is looked for; any, if there are none.
+    #[serde(default)]
+    pub cycle: Vec<CyclePart>,
+}
+
+/// A request for a lock that is part of a circle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CyclePart {
+    /// Where it is made.
+    pub asks: WatchedPlace,
+    /// Where the lock was taken that the one before waits for.
+    pub took: WatchedPlace,
 }
 
 /// The policies.
@@ -76,6 +91,8 @@ pub struct ScheduleOptions {
 pub enum PolicyChoice {
     /// Any, with equal chances.
     Random,
+    /// Any, but who computes runs on, and sleepers may come first.
+    Bursts,
     /// Priorities with `depth` - 1 changes in about `length` points.
     Pct {
         /// The depth of the bugs looked for.
@@ -120,6 +137,9 @@ pub struct WatchedPlace {
     pub caller: Option<PlaceFilter>,
     /// Bytes touched, where the access itself does not tell (`free`).
     pub size: Option<u64>,
+    /// The code is what is near the place: only accesses to memory that may be shared are meant.
+    #[serde(default)]
+    pub nearby: bool,
 }
 
 impl ProbeOptions {
