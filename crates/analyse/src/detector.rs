@@ -65,6 +65,11 @@ impl DetectorKind {
     pub fn detector(self, options: Options) -> Detector {
         let orders = Orders::new(options.conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
+        // A cycle is predicted: no deadlock was observed, or there would be no more to say.
+        let execution = match self {
+            DetectorKind::HappensBefore => execution,
+            DetectorKind::Hybrid | DetectorKind::HelgrindPlus(_) => execution.with_lock_order(),
+        };
         match self {
             DetectorKind::Hybrid => Detector::Pairs(Hybrid::new(execution, options.history, false)),
             DetectorKind::HappensBefore => {

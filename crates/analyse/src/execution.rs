@@ -4,6 +4,7 @@
 //! synchronises, or a plain write would never race with the atomic reads that follow it.
 
 use crate::held::HeldLocks;
+use crate::lock_order::LockOrder;
 use crate::order::{Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
 use crate::unjudged::Unjudged;
@@ -35,6 +36,8 @@ pub struct Execution {
     orders: Orders,
     held: HeldLocks,
     unjudged: Unjudged,
+    /// Absent when only what happened is asked for.
+    lock_order: Option<LockOrder>,
     lock_touched: bool,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: FxHashMap<ThreadId, Arc<Segment>>,
@@ -49,10 +52,22 @@ impl Execution {
             orders,
             held: HeldLocks::default(),
             unjudged: Unjudged::default(),
+            lock_order: None,
             lock_touched,
             segments: FxHashMap::default(),
             allocations: BTreeMap::new(),
         }
+    }
+
+    /// With cycles of locks looked for, too: [`Execution::take_cycles`].
+    pub fn with_lock_order(mut self) -> Execution {
+        self.lock_order = Some(LockOrder::default());
+        self
+    }
+
+    /// The cycles of locks found since the last call.
+    pub fn take_cycles(&mut self) -> Vec<Finding> {
+        self.lock_order.as_mut().map(LockOrder::take_found).unwrap_or_default()
     }
 
     /// What the event does to memory. To be followed by [`Execution::finish`].
@@ -144,6 +159,9 @@ impl Execution {
 
     /// Takes the event into account.
     pub fn finish(&mut self, event: &Event) {
+        if let Some(lock_order) = &mut self.lock_order {
+            lock_order.event(event, &self.held, &mut self.orders);
+        }
         let change = self.held.event(event);
         self.unjudged.event(event);
         let synchronises = match &event.kind {
@@ -299,6 +317,7 @@ impl Execution {
             accesses: vec![earlier.shown(synchronisation), later.shown(synchronisation)],
             count: 1,
             rules,
+            waits: Vec::new(),
         }
     }
 
@@ -343,6 +362,9 @@ impl Execution {
             self.allocations.remove(&at);
         }
         self.held.forget(bytes.clone());
+        if let Some(lock_order) = &mut self.lock_order {
+            lock_order.forget(bytes.clone());
+        }
         self.unjudged.forget(&bytes);
         self.orders.forget(bytes);
     }

@@ -1,4 +1,4 @@
-//! The findings of an analyser, one per distinct pair of places, counted.
+//! The findings of an analyser, one per distinct pair (or, of locks, circle) of places, counted.
 
 use raddle_model::Place;
 use raddle_model::finding::Finding;
@@ -8,8 +8,8 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub struct Findings {
     findings: Vec<Finding>,
-    /// Index by pair of places, whichever came first.
-    index: HashMap<(Place, Place), usize>,
+    /// Index by places, wherever one begins.
+    index: HashMap<Vec<Place>, usize>,
 }
 
 impl Findings {
@@ -18,19 +18,19 @@ impl Findings {
         &self.findings
     }
 
-    /// Adds what one access gave rise to: `found` may hold the same pair of places several times
+    /// Adds what one event gave rise to: `found` may hold the same places several times
     /// (for several of the bytes touched, or several earlier accesses), which counts once.
     pub fn add(&mut self, found: Vec<Finding>) {
-        let mut counted: Vec<(Place, Place)> = Vec::new();
+        let mut counted: Vec<Vec<Place>> = Vec::new();
         for finding in found {
-            let Some(pair) = places(&finding) else { continue };
-            let again = counted.contains(&pair);
+            let places = places(&finding);
+            let again = counted.contains(&places);
             if !again {
-                counted.push(pair);
+                counted.push(places.clone());
             }
-            match self.index.get(&pair) {
+            match self.index.get(&places) {
                 None => {
-                    self.index.insert(pair, self.findings.len());
+                    self.index.insert(places, self.findings.len());
                     self.findings.push(finding);
                 }
                 Some(&at) => {
@@ -46,10 +46,20 @@ impl Findings {
     }
 }
 
-/// The pair of places of a finding, in a fixed order.
-fn places(finding: &Finding) -> Option<(Place, Place)> {
-    match finding.accesses.as_slice() {
-        [a, b] => Some((a.place.min(b.place), a.place.max(b.place))),
-        _ => None,
-    }
+/// What tells a finding from others: the places of its accesses, in a fixed order, and, for a cycle of locks,
+/// where each lock of it was taken and the next one asked for, from the least on.
+fn places(finding: &Finding) -> Vec<Place> {
+    let mut places: Vec<Place> = finding.accesses.iter().map(|access| access.place).collect();
+    places.sort_unstable();
+    let waits = &finding.waits;
+    let step = |at: usize| {
+        let (wait, before) = (&waits[at], &waits[(at + waits.len() - 1) % waits.len()]);
+        let held = wait.holds.iter().find(|held| held.lock == before.wants.lock);
+        [held.map_or(wait.wants.place, |held| held.place), wait.wants.place]
+    };
+    let from = |first: usize| -> Vec<Place> {
+        (0..waits.len()).flat_map(|at| step((first + at) % waits.len())).collect()
+    };
+    places.extend((0..waits.len()).map(from).min().unwrap_or_default());
+    places
 }

@@ -16,7 +16,7 @@
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -78,6 +78,8 @@ pub struct HeldLocks {
     threads: FxHashMap<ThreadId, Hands>,
     /// Who holds a lock.
     holders: BTreeMap<Address, Vec<ThreadId>>,
+    /// Locks that left somebody's hands unseen.
+    unsure: BTreeSet<Address>,
     none: Arc<LockSet>,
 }
 
@@ -188,6 +190,7 @@ impl HeldLocks {
         for lock in locks {
             self.drop_lock(lock);
         }
+        self.unsure.retain(|lock| !bytes.contains(&lock.0));
     }
 
     fn acquire(&mut self, event: &Event, lock: Address, mode: LockMode) -> Option<LockChange> {
@@ -278,8 +281,14 @@ impl HeldLocks {
             let theirs = self.of(other).mode(lock);
             if mode == LockMode::Exclusive || theirs == Some(LockMode::Exclusive) {
                 self.take_away(other, lock);
+                self.unsure.insert(lock);
             }
         }
+    }
+
+    /// Have we missed releases of a lock? Then who is said to hold it may not.
+    pub fn is_unsure(&self, lock: Address) -> bool {
+        self.unsure.contains(&lock)
     }
 
     /// Who gives up `lock` when `thread` releases it: the thread itself, else any holder.

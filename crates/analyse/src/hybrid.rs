@@ -133,6 +133,7 @@ impl Analyser for Hybrid {
             self.execution.left_loop(event, touches.filter(|touch| touch.kind.writes()));
         }
         self.execution.finish(event);
+        self.findings.add(self.execution.take_cycles());
     }
 
     fn findings(&self) -> &[Finding] {

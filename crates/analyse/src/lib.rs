@@ -7,11 +7,12 @@
 //! Event -> Execution: held   (which locks, HeldLocks)          -> Hybrid        -> Finding
 //!                     order  (full and weak order, Orders)        HelgrindPlus
 //!                     touch  (segments, one record per access)
+//!                     lock_order (cycles of locks, LockOrder)   ----------------> Finding
 //! ```
 //!
 //! An event goes in, findings accumulate; nothing else is read or written, so a test is a list of
-//! events. Start with [`order`], then [`hybrid`]; for users there are `docs/analysers/data-race.md`
-//! and `docs/analysers/helgrind-plus.md`.
+//! events. Start with [`order`], then [`hybrid`]; for users there are `docs/analysers/data-race.md`,
+//! `docs/analysers/helgrind-plus.md` and `docs/analysers/deadlock.md`.
 
 pub mod detector;
 pub mod execution;
@@ -20,6 +21,7 @@ pub mod findings;
 pub mod held;
 pub mod helgrind;
 pub mod hybrid;
+pub mod lock_order;
 pub mod order;
 pub mod shadow;
 pub mod touch;

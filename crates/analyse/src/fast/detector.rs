@@ -238,6 +238,8 @@ impl<P: Planes> FastHybrid<P> {
             _ => {}
         }
         state.execution.finish(event);
+        let cycles = state.execution.take_cycles();
+        self.add(&mut state.findings, cycles);
         self.refresh(state, event.thread);
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);

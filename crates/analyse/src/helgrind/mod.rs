@@ -150,6 +150,7 @@ impl Analyser for HelgrindPlus {
             self.joined.insert(*joined, self.joins);
         }
         self.execution.finish(event);
+        self.findings.add(self.execution.take_cycles());
     }
 
     fn findings(&self) -> &[Finding] {

@@ -149,6 +149,17 @@ impl Orders {
         self.threads.clocks(thread).is_some_and(|clocks| clocks.of(order).covers(stamp))
     }
 
+    /// What is ordered before what `thread` does now, in the weak order.
+    pub fn weak_clock(&self, thread: ThreadId) -> VectorClock {
+        self.threads.clocks(thread).map(|clocks| clocks.weak.clone()).unwrap_or_default()
+    }
+
+    /// A number that changes when what `thread` does next may stand in another relation to others, in
+    /// the weak order, than what it did last.
+    pub fn weak_version(&self, thread: ThreadId) -> u64 {
+        self.threads.version(thread)
+    }
+
     /// Begins a new tick of a thread, as a release would.
     pub fn advance(&mut self, thread: ThreadId) {
         self.threads.advance(thread);

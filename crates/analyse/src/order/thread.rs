@@ -68,6 +68,8 @@ struct Thread {
     seat: Option<Seat>,
     /// Its number among the ended.
     ended: Option<u64>,
+    /// How often it gave to or took from others in the weak order.
+    version: u64,
 }
 
 /// A chain in use.
@@ -141,7 +143,9 @@ impl Threads {
     /// `thread` comes after what `clocks` holds.
     pub(super) fn acquire(&mut self, thread: ThreadId, clocks: Option<&Clocks>) {
         if let Some(clocks) = clocks {
-            self.threads.entry(thread).or_default().clocks.join(clocks);
+            let thread = self.threads.entry(thread).or_default();
+            thread.version += u64::from(!thread.clocks.weak.includes(&clocks.weak));
+            thread.clocks.join(clocks);
         }
     }
 
@@ -149,13 +153,24 @@ impl Threads {
     pub(super) fn release(&mut self, thread: ThreadId, clocks: &mut Clocks) {
         clocks.join(self.seated(thread).0);
         self.advance(thread);
+        self.gave(thread);
     }
 
     /// The same for several at once: what `thread` did so far.
     pub(super) fn publish(&mut self, thread: ThreadId) -> Clocks {
         let clocks = self.seated(thread).0.clone();
         self.advance(thread);
+        self.gave(thread);
         clocks
+    }
+
+    fn gave(&mut self, thread: ThreadId) {
+        self.threads.entry(thread).or_default().version += 1;
+    }
+
+    /// How often a thread gave to or took from others in the weak order.
+    pub(super) fn version(&self, thread: ThreadId) -> u64 {
+        self.threads.get(&thread).map_or(0, |t| t.version)
     }
 
     /// Like [`Threads::acquire`], in the full order only.

@@ -144,6 +144,30 @@ impl T {
         self.takes(lock, LockMode::Shared)
     }
 
+    /// Asks for a lock, and may wait.
+    pub fn asks(self, lock: u64, mode: LockMode) -> Step {
+        self.does(EventKind::LockRequested { lock: Address(lock), mode, waits: true })
+    }
+
+    /// Asks for a lock, does not wait, and gets it.
+    pub fn tries(self, lock: u64) -> Step {
+        let (lock, mode) = (Address(lock), LockMode::Exclusive);
+        let mut step = self.does(EventKind::LockRequested { lock, mode, waits: false });
+        step.events.push((self.0, EventKind::LockAcquired { lock, mode }));
+        step
+    }
+
+    /// Asks for a lock and gets it; [`T::locks`] is what is seen of it where the call was inlined.
+    pub fn waits_and_locks(self, lock: u64) -> Step {
+        self.asks_and_takes(lock, LockMode::Exclusive)
+    }
+
+    pub fn asks_and_takes(self, lock: u64, mode: LockMode) -> Step {
+        let mut step = self.asks(lock, mode);
+        step.events.extend(self.takes(lock, mode).events);
+        step
+    }
+
     pub fn takes(self, lock: u64, mode: LockMode) -> Step {
         self.does(EventKind::LockAcquired { lock: Address(lock), mode })
     }

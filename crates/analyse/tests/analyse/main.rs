@@ -7,6 +7,7 @@ mod dsl;
 mod fast;
 mod helgrind;
 mod hybrid;
+mod lock_order;
 mod locks;
 mod memory;
 mod oracle;

@@ -122,6 +122,7 @@ impl<P: Planes> FastHybrid<P> {
             ],
             count: 1,
             rules,
+            waits: Vec::new(),
         })
     }
 }
