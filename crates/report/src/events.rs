@@ -130,7 +130,7 @@ mod tests {
             Range { kind: AccessKind::Read, address: Address(heap.0 + 8), length: 16 },
             Free { address: heap, size: 0 },
             LockCreated { lock },
-            LockRequested { lock, mode: LockMode::Exclusive },
+            LockRequested { lock, mode: LockMode::Exclusive, waits: true },
             LockAcquired { lock, mode: LockMode::Exclusive },
             LockReleased { lock, mode: None },
             LockAcquired { lock, mode: LockMode::Shared },

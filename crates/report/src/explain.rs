@@ -75,7 +75,11 @@ Each thread of the circle holds a lock that the next one waits for, so none can 
         short: "Locks are taken in opposite orders: threads can come to wait for each other",
         long: "\
 One thread takes lock A and then B, another B and then A. In this run it went well; in another both
-have their first lock and wait for the second for ever.",
+have their first lock and wait for the second for ever. With more threads the circle can be longer.
+
+It is predicted from one run (docs/analysers/deadlock.md): different threads, no order by fork, join or
+signals between them, and no lock that all of them hold around it. `raddle confirm` makes the
+deadlock happen; where it cannot, something that Raddle does not know may keep the threads apart.",
         fix: "\
 - Take locks in one order everywhere, by rank or by address.
 - Or take them together (`std::scoped_lock`), or hold one at a time.",

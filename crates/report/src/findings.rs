@@ -18,6 +18,7 @@ pub mod html;
 pub mod interleaving;
 mod location;
 mod merge;
+mod party;
 mod rate;
 mod runtime;
 mod schema;
@@ -35,6 +36,7 @@ pub(crate) use stack::with_source;
 pub use filter::{Filter, Judgement, Selector};
 pub use gather::{Block, Gathered, Looked};
 pub use merge::merge;
+pub use party::{Deed, Party, Wait, Wanted};
 pub use rate::Rate;
 pub use schema::{
     Access, Classification, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock,

@@ -1,11 +1,12 @@
 //! One side of a finding with its names.
 
 use super::gather::Program;
+use super::party::{Wait, Wanted};
 use super::schema::{Access, Lock};
 use super::{Library, location, stack};
 use crate::hex::Hex;
 
-use raddle_model::finding::FindingAccess;
+use raddle_model::finding::{FindingAccess, FindingWait};
 use raddle_model::lockset::{HeldLock, LockSet};
 
 /// What a transaction is called among the locks: it excludes other transactions as a lock would.
@@ -27,6 +28,30 @@ pub(super) fn access(
         thread: access.thread,
         process,
         locks: access.locks.iter().map(|held| lock(program, held, library)).collect(),
+        stack: calls,
+        own_frame,
+    }
+}
+
+/// A wait as it stands in the report.
+pub(super) fn wait(
+    program: &mut Program,
+    wait: &FindingWait,
+    process: Option<u32>,
+    library: &mut dyn Library,
+) -> Wait {
+    let wants = &wait.wants;
+    let mut calls = stack::named(&mut program.world, wants.stack, wants.place, library);
+    let own_frame = stack::with_source(&mut calls, library);
+    Wait {
+        thread: wait.thread,
+        process,
+        wants: Wanted {
+            address: Hex(wants.lock.0),
+            name: location::variable(program, wants.lock, library),
+            mode: wants.mode.into(),
+        },
+        locks: wait.holds.iter().map(|held| lock(program, held, library)).collect(),
         stack: calls,
         own_frame,
     }

@@ -155,6 +155,12 @@ fn named(
         rules: found.finding.rules.clone(),
         origin: None,
         accesses,
+        waits: found
+            .finding
+            .waits
+            .iter()
+            .map(|wait| access::wait(program, wait, process, library))
+            .collect(),
         location: location::location(program, found, library),
         confirmation: None,
         classification: None,

@@ -1,11 +1,12 @@
 //! What a report is about: whose code matters (`--only-in`, `--ignore`), what somebody decided to
 //! live with (`--suppressions`) and what was there before (`--baseline`).
 //!
-//! A finding is *in* a module or directory when one of its two accesses is: by the instruction
+//! A finding is *in* a module or directory when one of those who take part is: by the instruction
 //! itself, or by the first frame of the program's own code above it.
 
 use super::baseline::Baseline;
-use super::schema::{Access, Finding, Frame, Summary};
+use super::party::Party;
+use super::schema::{Finding, Frame, Summary};
 use super::suppress::Suppressions;
 use crate::names::{file_name, tidy};
 use raddle_model::finding::Certainty;
@@ -99,12 +100,12 @@ impl Selector {
     }
 
     fn selects(&self, finding: &Finding) -> bool {
-        finding.accesses.iter().any(|access| self.selects_access(access))
+        finding.parties().any(|party| self.selects_party(party))
     }
 
-    fn selects_access(&self, access: &Access) -> bool {
-        let innermost = access.stack.first();
-        innermost.into_iter().chain(access.frame()).any(|frame| self.selects_frame(frame))
+    fn selects_party(&self, party: Party<'_>) -> bool {
+        let innermost = party.stack.first();
+        innermost.into_iter().chain(party.frame()).any(|frame| self.selects_frame(frame))
     }
 
     fn selects_frame(&self, frame: &Frame) -> bool {

@@ -3,22 +3,33 @@
 //! the text of the lines; line numbers and offsets move with every change above them, so an offset
 //! is used only where nothing else is known.
 
+use super::party::{Deed, Party};
 use super::runtime::own_frame;
-use super::schema::{Access, Finding, Frame, Location};
+use super::schema::{Finding, Frame, Location};
 use crate::names::file_name;
 
 /// The fingerprint: sixteen hexadecimal digits.
 pub(crate) fn fingerprint(finding: &Finding) -> String {
-    let mut sides: Vec<String> = finding.accesses.iter().map(side).collect();
+    let mut sides: Vec<String> = finding.parties().map(side).collect();
     // Which of the two came first is chance.
     sides.sort();
-    let memory = memory(&finding.location);
+    // Of a cycle each side names its lock; which of them is the first is chance, too.
+    let memory = match finding.waits.as_slice() {
+        [] => memory(&finding.location),
+        _ => String::new(),
+    };
     format!("{:016x}", fnv1a(&format!("{:?}\n{}\n{memory}", finding.kind, sides.join("\n"))))
 }
 
-fn side(access: &Access) -> String {
-    let place = access.frame().map(place).unwrap_or_default();
-    format!("{:?} {place}", access.kind)
+fn side(party: Party<'_>) -> String {
+    let place = party.frame().map(place).unwrap_or_default();
+    match party.deed {
+        Deed::Access(access) => format!("{:?} {place}", access.kind),
+        Deed::Wait(wanted) => {
+            let lock = wanted.name.as_deref().map(without_indices).unwrap_or_default();
+            format!("Wait {place} {lock}")
+        }
+    }
 }
 
 fn place(frame: &Frame) -> String {

@@ -10,7 +10,8 @@ pub mod sarif;
 #[cfg(test)]
 mod validated;
 
-use super::schema::{Access, Finding, Frame, Report};
+use super::party::Party;
+use super::schema::{Finding, Frame, Report};
 use super::text::words;
 use crate::names::tidy;
 use std::path::Path;
@@ -34,23 +35,22 @@ fn weight(finding: &Finding) -> Weight {
     }
 }
 
-/// A finding in one sentence: what, and both accesses.
+/// A finding in one sentence: what, and who takes part.
 fn sentence(finding: &Finding, report: &Report) -> String {
     let base = Path::new(&report.target.cwd);
-    let side = |access: &Access| {
-        let at = access.frame().map(|frame| format!(" at {}", words::place(frame, base)));
-        let thread = words::thread(report, access.thread, access.process);
-        let locks = words::locks(&access.locks, base);
-        format!("{} by {thread}, holding {locks},{}", words::access(access), at.unwrap_or_default())
+    let side = |party: Party<'_>| {
+        let at = party.frame().map(|frame| format!(" at {}", words::place(frame, base)));
+        let said = words::said(report, party, base);
+        format!("{said},{}", at.unwrap_or_default())
     };
-    let sides: Vec<String> = finding.accesses.iter().rev().map(side).collect();
+    let sides: Vec<String> = finding.parties().rev().map(side).collect();
     let subject = words::subject(finding, base);
     format!("{subject} ({}): {}", words::verdict(finding), sides.join("; "))
 }
 
 /// The frame where a reader should look first: of the later access that has source.
 fn main_frame(finding: &Finding) -> Option<&Frame> {
-    let mut frames = finding.accesses.iter().rev().filter_map(Access::frame);
+    let mut frames = finding.parties().rev().filter_map(|party| party.frame());
     let with_source = frames.clone().find(|frame| frame.file.is_some() && frame.line.is_some());
     with_source.or_else(|| frames.next())
 }

@@ -5,7 +5,8 @@
 //! bug. So findings are the same when both of their accesses stand at the same place of the
 //! program's own code and did the same kind of thing.
 
-use super::schema::{Access, Finding, Frame};
+use super::party::{Deed, Party};
+use super::schema::{Finding, Frame};
 use raddle_model::finding::TouchKind;
 use std::collections::HashMap;
 
@@ -35,19 +36,22 @@ pub(super) fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
 
 /// What makes a finding the same as another: kind of bug, and the two places whichever came first.
 pub(super) fn key(finding: &Finding) -> String {
-    let mut sides: Vec<String> = finding.accesses.iter().map(side).collect();
+    let mut sides: Vec<String> = finding.parties().map(side).collect();
     sides.sort();
     format!("{:?}\n{}", finding.kind, sides.join("\n"))
 }
 
-fn side(access: &Access) -> String {
-    let kind = match access.kind {
-        TouchKind::Read => "read",
-        TouchKind::Write => "write",
-        TouchKind::Update => "update",
-        TouchKind::Free => "free",
+fn side(party: Party<'_>) -> String {
+    let kind = match party.deed {
+        Deed::Access(access) => match access.kind {
+            TouchKind::Read => "read",
+            TouchKind::Write => "write",
+            TouchKind::Update => "update",
+            TouchKind::Free => "free",
+        },
+        Deed::Wait(_) => "wait",
     };
-    format!("{kind} {}", access.frame().map(place).unwrap_or_default())
+    format!("{kind} {}", party.frame().map(place).unwrap_or_default())
 }
 
 /// A place as a reader sees it: the line and column, or else the instruction.

@@ -11,8 +11,9 @@ mod timeline;
 pub use source::Sources;
 
 use super::interleaving::Timeline;
+use super::party::{Deed, Party};
 use super::runtime::is_runtime;
-use super::schema::{Access, Finding, Frame, Report};
+use super::schema::{Finding, Frame, Report};
 use super::text::{self, words};
 use crate::explain::{self, kind_name};
 use escape::escape;
@@ -150,8 +151,8 @@ impl Page<'_> {
         put!(self, "<p class=\"facts\">{}</p>", escape(&facts.join(" · ")));
 
         put!(self, "<div class=\"sides\">");
-        for (at, access) in finding.accesses.iter().enumerate() {
-            self.access(at, access);
+        for (at, party) in finding.parties().enumerate() {
+            self.party(at, party);
         }
         put!(self, "</div>");
         for timeline in Timeline::of(finding, self.report) {
@@ -162,9 +163,10 @@ impl Page<'_> {
         put!(self, "</article>");
     }
 
-    fn access(&mut self, at: usize, access: &Access) {
-        let thread = words::thread(self.report, access.thread, access.process);
-        let earlier = if at == 0 { "earlier " } else { "" };
+    fn party(&mut self, at: usize, party: Party<'_>) {
+        let thread = words::thread(self.report, party.thread, party.process);
+        let is_access = matches!(party.deed, Deed::Access(_));
+        let earlier = if at == 0 && is_access { "earlier " } else { "" };
         put!(self, "<section class=\"side\">");
         put!(
             self,
@@ -172,23 +174,23 @@ impl Page<'_> {
              class=\"thread\">{}</span></h3>",
             at + 1,
             earlier,
-            if matches!(words::kind(access).as_str(), "read" | "atomic read") {
+            if matches!(words::short_deed(party).as_str(), "read" | "atomic read") {
                 "read"
             } else {
                 "write"
             },
-            escape(&words::access(access)),
+            escape(&words::deed(party)),
             escape(&thread),
         );
         put!(
             self,
             "<p class=\"locks\">holding {}</p>",
-            escape(&words::locks(&access.locks, self.base))
+            escape(&words::locks(party.locks, self.base))
         );
-        if let Some(frame) = access.frame() {
+        if let Some(frame) = party.frame() {
             self.source(frame);
         }
-        self.stack("calls", &access.stack);
+        self.stack("calls", party.stack);
         put!(self, "</section>");
     }
 
@@ -232,19 +234,23 @@ impl Page<'_> {
         let calls = finding.location.allocated_at.as_deref().unwrap_or_default();
         let at = words::called_at(calls, self.base);
         let memory = words::memory(finding, self.report, at, self.base);
-        put!(self, "<dl><dt>where</dt><dd>{}", escape(&memory));
-        self.stack("allocated by", calls);
-        put!(self, "</dd>");
+        if finding.waits.is_empty() {
+            put!(self, "<dl><dt>where</dt><dd>{}", escape(&memory));
+            self.stack("allocated by", calls);
+            put!(self, "</dd>");
+        } else {
+            put!(self, "<dl>");
+        }
         let mut said = Vec::new();
-        for access in finding.accesses.iter().rev() {
-            let key = (access.process, access.thread);
-            let thread = self.report.thread(access.thread, access.process);
+        for party in finding.parties().rev() {
+            let key = (party.process, party.thread);
+            let thread = self.report.thread(party.thread, party.process);
             if let Some(thread) = thread.filter(|_| !said.contains(&key))
                 && let Some(creator) = thread.creator
             {
                 said.push(key);
-                let name = words::thread(self.report, access.thread, access.process);
-                let creator = words::thread(self.report, creator, access.process);
+                let name = words::thread(self.report, party.thread, party.process);
+                let creator = words::thread(self.report, creator, party.process);
                 let at = words::called_at(&thread.created_at, self.base);
                 let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
                 put!(
@@ -293,13 +299,13 @@ impl Page<'_> {
     /// What the search looks into.
     fn searchable(&self, finding: &Finding, subject: &str) -> String {
         let mut text = subject.to_owned();
-        for access in &finding.accesses {
-            for frame in &access.stack {
+        for party in finding.parties() {
+            for frame in party.stack {
                 text += " ";
                 text += &words::place(frame, self.base);
             }
             text += " ";
-            text += &words::thread(self.report, access.thread, access.process);
+            text += &words::thread(self.report, party.thread, party.process);
         }
         text.to_lowercase()
     }

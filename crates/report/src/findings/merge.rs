@@ -22,6 +22,9 @@ pub fn merge(reports: Vec<Report>) -> Option<Report> {
             for access in &mut finding.accesses {
                 access.process = process(access.process);
             }
+            for wait in &mut finding.waits {
+                wait.process = process(wait.process);
+            }
             all.push(finding);
         }
         for module in report.modules {

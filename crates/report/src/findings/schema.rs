@@ -7,6 +7,7 @@ pub use confirmation::{
     Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
 };
 
+use super::party::Wait;
 use crate::hex::Hex;
 use raddle_model::finding::{Certainty, FindingKind, Rule, TouchKind};
 use raddle_model::{LockMode, ThreadId};
@@ -160,6 +161,10 @@ pub struct Finding {
     pub origin: Option<String>,
     /// What collided, the earlier first.
     pub accesses: Vec<Access>,
+    /// Of a cycle of locks: who waits, each for what the next one holds; the last for what the first
+    /// does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
     /// The memory concerned.
     pub location: Location,
     /// What came of trying to make it happen; absent until somebody tried.
@@ -179,7 +184,7 @@ impl Finding {
     /// The order of reports, the most important first: what the program's own code has a part in;
     /// confirmed, observed, predicted; harmful, unknown, harmless.
     pub fn importance(&self) -> impl Ord + use<> {
-        let nobodys = self.accesses.iter().all(|access| access.own_frame.is_none());
+        let nobodys = self.parties().all(|party| party.own_frame().is_none());
         let harm = match self.classification.as_ref().map(|known| known.verdict) {
             Some(Verdict::SpecViolated) => 0,
             Some(Verdict::OutputDiffers) => 1,

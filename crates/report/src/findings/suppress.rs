@@ -12,7 +12,7 @@ mod valgrind;
 
 pub use generate::generate;
 
-use super::schema::{Access, Finding, Frame};
+use super::schema::{Finding, Frame};
 use crate::names::file_name;
 use pattern::Pattern;
 use std::fmt;
@@ -171,9 +171,9 @@ impl Suppressions {
     }
 }
 
-/// Every frame of every stack of both accesses.
+/// Every frame of every stack of those who take part.
 fn frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
-    finding.accesses.iter().flat_map(|access: &Access| &access.stack)
+    finding.parties().flat_map(|party| party.stack)
 }
 
 /// Does a name fit, with or without its parameters?

@@ -118,11 +118,10 @@ pub fn next(report: &Report, run: Option<&str>, known: impl Fn(&str) -> bool) ->
 /// What was found, or what was looked at in vain, in a line; `file` is where the report lies.
 pub fn summary(report: &Report, file: Option<&str>) -> String {
     let summary = &report.summary;
-    let races = |n| number(n, "data race", "data races");
     let mut text = match summary.findings {
         0 if summary.known > 0 => "no new data races".to_owned(),
         0 => "no data races".to_owned(),
-        n => format!("{} ({})", races(n), by_certainty(report)),
+        _ => format!("{} ({})", words::kinds(report), by_certainty(report)),
     };
     text += &format!(" in {}", number(summary.threads, "thread", "threads"));
     if summary.processes > 1 {
@@ -150,11 +149,10 @@ pub fn summary(report: &Report, file: Option<&str>) -> String {
 /// A line about a finding while the target runs.
 pub fn news(finding: &Finding, base: &Path) -> String {
     let sides: Vec<String> = finding
-        .accesses
-        .iter()
+        .parties()
         .rev()
-        .filter_map(|access| {
-            Some(format!("{} at {}", words::kind(access), place(access.frame()?, base)))
+        .filter_map(|party| {
+            Some(format!("{} at {}", words::short_deed(party), place(party.frame()?, base)))
         })
         .collect();
     let certainty = words::standing(finding);

@@ -6,7 +6,9 @@
 use super::{Block, Circumstances, Extent, Filter, Gathered, Library, Looked};
 use super::{Outcome, Report, Target, Tool};
 use crate::names::{Frame, Symbols};
-use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule, TouchKind};
+use raddle_model::finding::{
+    Certainty, Finding, FindingAccess, FindingKind, FindingWait, Rule, TouchKind,
+};
 use raddle_model::lockset::HeldLock;
 use raddle_model::{Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId};
 
@@ -99,6 +101,7 @@ pub fn race(address: u64, count: u64) -> Finding {
         accesses: vec![read, access(TouchKind::Write, 3, 16)],
         count,
         rules: vec![Rule::NoCommonLock],
+        waits: Vec::new(),
     }
 }
 
@@ -179,6 +182,35 @@ fn predicted() -> Finding {
         rules: vec![Rule::NoCommonLock, Rule::LockOrderIgnored, Rule::FreeIsWrite],
         ..race(0x9008, 1)
     }
+}
+
+/// A report of nothing but a cycle: T2 has `m` and wants `n`, T3 has the shared side of `n` and wants `m`.
+pub fn cycle() -> Report {
+    let wait = |thread: u32, wants: u64, line: u32, holds: HeldLock| FindingWait {
+        thread: ThreadId(thread),
+        wants: HeldLock {
+            place: place(1, 0x100 + u64::from(line)),
+            stack: StackId(line),
+            ..held(wants, LockMode::Exclusive)
+        },
+        holds: vec![holds],
+    };
+    let finding = Finding {
+        kind: FindingKind::LockOrder,
+        certainty: Certainty::Predicted,
+        accesses: Vec::new(),
+        rules: Vec::new(),
+        waits: vec![
+            wait(2, 0x4068, 20, held(0x4040, LockMode::Exclusive)),
+            wait(3, 0x4040, 64, held(0x4068, LockMode::Shared)),
+        ],
+        ..race(BANK + 0x4068, 1)
+    };
+    let (mut gathered, mut library) = gathered();
+    for number in 0..3 {
+        gathered.finding(7, number, finding.clone(), None);
+    }
+    gathered.report(circumstances(), &Filter::default(), &mut library)
 }
 
 fn block() -> Block {

@@ -35,6 +35,7 @@ pub fn report(
             rules: Vec::new(),
             origin: Some(candidate.tool.to_string()),
             accesses: accesses.to_vec(),
+            waits: Vec::new(),
             location: location(candidate.variable.clone()),
             confirmation: None,
             classification: None,

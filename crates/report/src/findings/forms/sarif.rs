@@ -4,8 +4,9 @@
 
 use super::{Weight, file, main_frame, sentence, weight};
 use crate::explain::{self, Topic};
+use crate::findings::party::Party;
 use crate::findings::runtime::is_runtime;
-use crate::findings::schema::{Access, Finding, Frame, Report};
+use crate::findings::schema::{Finding, Frame, Report};
 use crate::findings::text::words;
 use raddle_model::finding::FindingKind;
 use serde_json::{Value, json};
@@ -88,10 +89,10 @@ impl Writer<'_> {
         };
         let locations: Vec<Value> =
             main_frame(finding).and_then(|f| self.location(f, None)).into_iter().collect();
-        let related = finding.accesses.iter().enumerate();
+        let related = finding.parties().enumerate();
         let related: Vec<Value> =
-            related.filter_map(|(at, access)| self.related(at, access)).collect();
-        let flows: Vec<Value> = finding.accesses.iter().map(|a| self.thread_flow(a)).collect();
+            related.filter_map(|(at, party)| self.related(at, party)).collect();
+        let flows: Vec<Value> = finding.parties().map(|party| self.thread_flow(party)).collect();
         let base = Path::new(&self.report.target.cwd);
         json!({
             "ruleId": explain::kind_name(finding.kind),
@@ -114,22 +115,22 @@ impl Writer<'_> {
         })
     }
 
-    fn related(&self, at: usize, access: &Access) -> Option<Value> {
-        let mut location = self.location(access.frame()?, Some(self.said(access)))?;
+    fn related(&self, at: usize, party: Party<'_>) -> Option<Value> {
+        let mut location = self.location(party.frame()?, Some(self.said(party)))?;
         location["id"] = json!(at);
         Some(location)
     }
 
     /// The stack of an access, outermost first, as a reader follows it to the access.
-    fn thread_flow(&self, access: &Access) -> Value {
-        let thread = words::thread(self.report, access.thread, access.process);
-        let own = access.own_frame.unwrap_or(0);
-        let calls = access.stack.iter().enumerate().skip(own).take(CALLS);
+    fn thread_flow(&self, party: Party<'_>) -> Value {
+        let thread = words::thread(self.report, party.thread, party.process);
+        let own = party.own_frame().unwrap_or(0);
+        let calls = party.stack.iter().enumerate().skip(own).take(CALLS);
         let mut locations: Vec<Value> = calls
             .filter(|(at, frame)| *at == own || !is_runtime(frame))
             .filter_map(|(at, frame)| {
                 let text = match at == own {
-                    true => self.said(access),
+                    true => self.said(party),
                     false => "calls".to_owned(),
                 };
                 let importance = if at == own { "essential" } else { "important" };
@@ -139,16 +140,14 @@ impl Writer<'_> {
             .collect();
         locations.reverse();
         if locations.is_empty() {
-            let text = format!("{thread}: {}", self.said(access));
+            let text = format!("{thread}: {}", self.said(party));
             locations.push(json!({ "location": { "message": { "text": text } } }));
         }
         json!({ "id": thread, "locations": locations })
     }
 
-    fn said(&self, access: &Access) -> String {
-        let thread = words::thread(self.report, access.thread, access.process);
-        let locks = words::locks(&access.locks, Path::new(&self.report.target.cwd));
-        format!("{} by {thread}, holding {locks}", words::access(access))
+    fn said(&self, party: Party<'_>) -> String {
+        words::said(self.report, party, Path::new(&self.report.target.cwd))
     }
 
     fn location(&self, frame: &Frame, message: Option<String>) -> Option<Value> {

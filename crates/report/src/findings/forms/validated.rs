@@ -68,7 +68,7 @@ fn errors(schema: &str, value: &Value) -> Vec<String> {
 
 #[test]
 fn report_json_is_as_documented() {
-    for report in [typed::bank(), bank()] {
+    for report in [typed::bank(), bank(), typed::cycle()] {
         let value: Value = serde_json::from_str(&report.to_json()).unwrap();
         assert_eq!(errors(REPORT_SCHEMA, &value), Vec::<String>::new());
     }
@@ -95,7 +95,7 @@ fn the_documented_schema_refuses_what_is_no_report() {
 
 #[test]
 fn sarif_is_as_published() {
-    for report in [typed::bank(), bank()] {
+    for report in [typed::bank(), bank(), typed::cycle()] {
         let log = sarif::log(&report, Path::new("/w"));
         assert_eq!(errors(SARIF_SCHEMA, &log), Vec::<String>::new());
     }

@@ -379,7 +379,7 @@ mod tests {
         tell(&mut recorder, 1, 48, EventKind::ThreadCreate { child: ThreadId(3) });
         let start = EventKind::ThreadStart { creator: Some(ThreadId(1)), os_id: 7 };
         tell(&mut recorder, 3, 0, start);
-        tell(&mut recorder, 2, 32, EventKind::LockRequested { lock, mode });
+        tell(&mut recorder, 2, 32, EventKind::LockRequested { lock, mode, waits: true });
         tell(&mut recorder, 2, 32, EventKind::LockAcquired { lock, mode });
         let elsewhere =
             EventKind::Range { kind: AccessKind::Read, address: Address(0x20), length: 9 };

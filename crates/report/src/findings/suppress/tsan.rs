@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, SuppressionError> {
 impl Rule {
     pub fn matches(&self, finding: &Finding) -> bool {
         let kind = kind_name(finding.kind);
-        let tops = || finding.accesses.iter().filter_map(|access| access.stack.first());
+        let tops = || finding.parties().filter_map(|party| party.stack.first());
         match self.kind.as_str() {
             "race" => {
                 let location = &finding.location;

@@ -114,7 +114,7 @@ impl Rule {
     pub fn matches(&self, finding: &Finding) -> bool {
         let kind = kind_name(finding.kind);
         self.kinds.contains(&kind.as_str())
-            && finding.accesses.iter().any(|access| fit(&self.frames, &access.stack))
+            && finding.parties().any(|party| fit(&self.frames, party.stack))
     }
 }
 

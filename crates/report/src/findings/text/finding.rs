@@ -4,8 +4,9 @@
 use super::line::{Line, beside};
 use super::words::{self, number, place};
 use super::{Style, snippet};
+use crate::findings::party::{Deed, Party};
 use crate::findings::runtime::is_runtime;
-use crate::findings::schema::{Access, Finding, Frame, Report};
+use crate::findings::schema::{Finding, Frame, Report};
 use crate::paint::Tint;
 
 /// Calls shown of one stack, unless everything is asked for: what fits a screen with both accesses.
@@ -42,21 +43,30 @@ impl Lister<'_> {
         self.lines.push(head);
         self.lines.push(Line::default());
 
-        match (self.columns(), finding.accesses.as_slice()) {
+        let parties: Vec<Party<'_>> = finding.parties().collect();
+        match (self.columns(), parties.as_slice()) {
             (Some(columns), [first, second]) => {
-                let left = self.block(|lister| lister.access(0, first));
-                let right = self.block(|lister| lister.access(1, second));
+                let left = self.block(|lister| lister.party(0, *first));
+                let right = self.block(|lister| lister.party(1, *second));
                 self.lines.extend(beside(&left, &right, columns));
                 self.lines.push(Line::default());
             }
-            (_, accesses) => {
-                for (at, access) in accesses.iter().enumerate().rev() {
-                    self.access(at, access);
+            (_, parties) => {
+                // Of accesses the one that made the finding comes first; a circle has no last.
+                let last_first = finding.waits.is_empty();
+                let mut order: Vec<usize> = (0..parties.len()).collect();
+                if last_first {
+                    order.reverse();
+                }
+                for at in order {
+                    self.party(at, parties[at]);
                     self.lines.push(Line::default());
                 }
             }
         }
-        self.memory(finding);
+        if finding.waits.is_empty() {
+            self.memory(finding);
+        }
         self.threads(finding);
         let mut label = "why: ";
         for reason in words::reasons(finding) {
@@ -81,20 +91,21 @@ impl Lister<'_> {
         std::mem::replace(&mut self.lines, before)
     }
 
-    fn access(&mut self, at: usize, access: &Access) {
+    fn party(&mut self, at: usize, party: Party<'_>) {
         let Lister { report, style, .. } = self;
-        let earlier = if at == 0 { "earlier " } else { "" };
-        let thread = words::thread(report, access.thread, access.process);
+        let is_earlier = at == 0 && matches!(party.deed, Deed::Access(_));
+        let earlier = if is_earlier { "earlier " } else { "" };
+        let thread = words::thread(report, party.thread, party.process);
         let head = Line::new(2)
             .hanging(6)
             .text(&format!("({}) ", at + 1))
-            .tinted(Tint::Write, &format!("{earlier}{}", words::access(access)))
+            .tinted(Tint::Write, &format!("{earlier}{}", words::deed(party)))
             .text(" by ")
             .tinted(Tint::Thread, &thread)
-            .text(&format!(", holding {}", words::locks(&access.locks, &style.base)));
+            .text(&format!(", holding {}", words::locks(party.locks, &style.base)));
         self.lines.push(head);
-        self.stack(&access.stack);
-        for taken in words::taken_at(&access.locks, &self.style.base) {
+        self.stack(party.stack);
+        for taken in words::taken_at(party.locks, &self.style.base) {
             self.lines.push(Line::new(6).tinted(Tint::Place, &taken));
         }
     }
@@ -114,15 +125,15 @@ impl Lister<'_> {
 
     fn threads(&mut self, finding: &Finding) {
         let mut said = Vec::new();
-        for access in finding.accesses.iter().rev() {
-            let key = (access.process, access.thread);
-            let thread = self.report.thread(access.thread, access.process);
+        for party in finding.parties().rev() {
+            let key = (party.process, party.thread);
+            let thread = self.report.thread(party.thread, party.process);
             if let Some(thread) = thread.filter(|_| !said.contains(&key))
                 && let Some(creator) = thread.creator
             {
                 said.push(key);
-                let name = words::thread(self.report, access.thread, access.process);
-                let creator = words::thread(self.report, creator, access.process);
+                let name = words::thread(self.report, party.thread, party.process);
+                let creator = words::thread(self.report, creator, party.process);
                 let at = words::called_at(&thread.created_at, &self.style.base);
                 let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
                 let created = format!(" was created by {creator}{at}");

@@ -1,6 +1,7 @@
 //! Whole reports, so that a change of wording is a reviewed difference.
 
 use super::{Style, next, summary, write};
+use crate::findings::fingerprint::fingerprint;
 use crate::findings::{Classification, Confirmation, Effect, Finding, Verdict};
 use crate::findings::{Filter, Outcome, Report, Selector, typed};
 use crate::paint::Paint;
@@ -44,6 +45,38 @@ fn an_observed_race_on_a_variable() {
       why: no lock was held by both (no-common-lock)
            nothing that Raddle knows of ordered them in this run: observed
     "#);
+}
+
+#[test]
+fn a_cycle_of_locks() {
+    let report = typed::cycle();
+    insta::assert_snapshot!(text(&report, &style(false)), @r#"
+    R1  lock-order cycle of n and m (predicted, seen 3 times)
+
+      (1) request for n by T2, holding m (taken at bank.c:32 in reader)
+          bank.c:20 in reader
+             20 |     printf("%d\n", counter);
+                |                    ^^^^^^^
+
+      (2) request for m by T3 'worker', holding n (shared side, taken at bank.c:32 in reader)
+          bank.c:64 in fill
+             64 |     memset(buffer, 0, 8);
+                |     ^^^^^^
+          called from bank.c:64 in fill
+
+      T3 'worker' was created by T1 at bank.c:48 in main
+      T2 was created by T1 at bank.c:48 in main
+      why: each asks for what the next one holds, the last for what the first holds; no common lock and no order keeps them from being there at once: a deadlock, in another run
+    "#);
+    insta::assert_snapshot!(summary(&report, None), @"1 lock-order cycle (1 predicted) in 3 threads");
+    insta::assert_snapshot!(super::news(&report.findings[0], Path::new("/w")), @"lock-order cycle of n and m (predicted): request for m at bank.c:64 in fill, request for n at bank.c:20 in reader");
+    // The same cycle, begun at the other thread, is the same finding.
+    let finding = &report.findings[0];
+    let mut turned = finding.clone();
+    turned.waits.reverse();
+    assert_eq!(fingerprint(&turned), fingerprint(finding));
+    turned.waits[0].wants.name = Some("other".into());
+    assert_ne!(fingerprint(&turned), fingerprint(finding));
 }
 
 #[test]

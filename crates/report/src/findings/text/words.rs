@@ -2,10 +2,12 @@
 
 use crate::findings::Rate;
 use crate::findings::access::TRANSACTION;
+use crate::findings::party::{Deed, Party, Wanted};
 use crate::findings::runtime::own_frame;
 use crate::findings::schema::{
     Access, Confirmation, Effect, Finding, Frame, LocationKind, Lock, Rebuilt, Report, Side,
 };
+use crate::hex::Hex;
 use crate::names::{file_name, source};
 use crate::world::NO_THREAD;
 use raddle_model::ThreadId;
@@ -16,6 +18,7 @@ use std::path::Path;
 pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
     let kind = match finding.kind {
         FindingKind::DataRace => "data race",
+        FindingKind::LockOrder => return cycle(finding),
     };
     let location = &finding.location;
     let on = match (location.kind, &location.name, location.size) {
@@ -36,6 +39,28 @@ pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
         _ => format!("{:#x}", location.address.0),
     };
     format!("{kind} on {on}")
+}
+
+/// `lock-order cycle of m and n`.
+fn cycle(finding: &Finding) -> String {
+    let mut names: Vec<String> = finding.waits.iter().map(|w| wanted_name(&w.wants)).collect();
+    names.dedup();
+    let last = names.pop().unwrap_or_default();
+    match names.as_slice() {
+        [] => format!("lock-order cycle of {last}"),
+        first => format!("lock-order cycle of {} and {last}", first.join(", ")),
+    }
+}
+
+/// `2 data races and 1 lock-order cycle`.
+pub(in crate::findings) fn kinds(report: &Report) -> String {
+    let count = |kind| report.findings.iter().filter(|f| f.kind == kind).count() as u64;
+    let kinds = [
+        (count(FindingKind::DataRace), "data race", "data races"),
+        (count(FindingKind::LockOrder), "lock-order cycle", "lock-order cycles"),
+    ];
+    let said = kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| number(*n, one, many));
+    said.collect::<Vec<_>>().join(" and ")
 }
 
 /// `observed` or `predicted`.
@@ -140,6 +165,31 @@ pub(in crate::findings) fn access(access: &Access) -> String {
     }
 }
 
+/// What somebody who takes part does: `write of 4 bytes`, `request for m`.
+pub(in crate::findings) fn deed(party: Party<'_>) -> String {
+    match party.deed {
+        Deed::Access(touch) => access(touch),
+        Deed::Wait(wanted) => {
+            let side = if wanted.mode == Side::Shared { " (shared side)" } else { "" };
+            format!("request for {}{side}", wanted_name(wanted))
+        }
+    }
+}
+
+/// The same in a word or two.
+pub(in crate::findings) fn short_deed(party: Party<'_>) -> String {
+    match party.deed {
+        Deed::Access(touch) => kind(touch),
+        Deed::Wait(_) => deed(party),
+    }
+}
+
+/// `write of 4 bytes by T3, holding no locks`.
+pub(in crate::findings) fn said(report: &Report, party: Party<'_>, base: &Path) -> String {
+    let thread = thread(report, party.thread, party.process);
+    format!("{} by {thread}, holding {}", deed(party), locks(party.locks, base))
+}
+
 /// `T3 'worker'`.
 pub(in crate::findings) fn thread(report: &Report, id: ThreadId, process: Option<u32>) -> String {
     // Other tools' threads are not ours.
@@ -204,9 +254,16 @@ fn lock(held: &Lock, taken: Option<String>) -> String {
 fn lock_name(held: &Lock) -> String {
     match held.name.as_deref() {
         Some(TRANSACTION) => "a transaction".to_owned(),
-        Some(name) => name.to_owned(),
-        None => format!("the lock at {:#x}", held.address.0),
+        name => named(name, held.address),
     }
+}
+
+fn wanted_name(wanted: &Wanted) -> String {
+    named(wanted.name.as_deref(), wanted.address)
+}
+
+fn named(name: Option<&str>, address: Hex) -> String {
+    name.map_or_else(|| format!("the lock at {:#x}", address.0), String::from)
 }
 
 fn taken(held: &Lock, base: &Path) -> Option<String> {
@@ -294,6 +351,13 @@ pub(in crate::findings) fn reasons(finding: &Finding) -> Vec<String> {
         .collect();
     let helgrind =
         |rule: &Rule| matches!(rule, Rule::NoLockHeld | Rule::NoCandidateLock | Rule::Repeated);
+    if finding.kind == FindingKind::LockOrder {
+        reasons.push(
+            "each asks for what the next one holds, the last for what the first holds; no common lock and \
+             no order keeps them from being there at once: a deadlock, in another run"
+                .into(),
+        );
+    }
     if finding.certainty == Certainty::Observed && !finding.rules.iter().any(helgrind) {
         reasons.push("nothing that Raddle knows of ordered them in this run: observed".into());
     }
