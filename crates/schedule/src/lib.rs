@@ -5,6 +5,7 @@
 //! do; it knows nothing of how they are stopped and started. Each policy is one small file:
 //!
 //! - [`Random`]: uniformly at random;
+//! - [`Bursts`]: at random, but who computes runs on, and sleepers may come first;
 //! - [`Pct`]: priorities with a few random changes (Burckhardt et al., ASPLOS 2010);
 //! - [`RoundRobin`]: in turn;
 //! - [`RaceDirected`]: Algorithm 1 of RaceFuzzer: makes two suspected accesses meet;
@@ -13,6 +14,7 @@
 //!
 //! What was decided is a [`Schedule`]: readable, and enough to repeat the execution.
 
+mod bursts;
 mod lock_directed;
 mod meeting;
 mod pct;
@@ -24,10 +26,11 @@ mod rng;
 mod round_robin;
 mod schedule;
 
+pub use bursts::Bursts;
 pub use lock_directed::LockDirected;
 pub use meeting::{Meeting, meetings};
 pub use pct::Pct;
-pub use point::{Access, Candidate, Decision, Point, Policy, Side, Step};
+pub use point::{Access, Candidate, Decision, Nested, Point, Policy, Side, Step};
 pub use race_directed::RaceDirected;
 pub use random::Random;
 pub use replay::{Divergence, Replay};
@@ -40,6 +43,8 @@ pub use schedule::{Recorder, Schedule, ScheduleError, Segment, Who};
 pub enum PolicyName {
     /// [`Random`].
     Random,
+    /// [`Bursts`].
+    Bursts,
     /// [`Pct`] with this many ordering constraints, in an execution of about this many points.
     Pct {
         /// The depth of the bugs looked for.
@@ -60,6 +65,7 @@ impl PolicyName {
     pub fn policy(self, seed: u64) -> Box<dyn Policy> {
         match self {
             PolicyName::Random => Box::new(Random::new(seed)),
+            PolicyName::Bursts => Box::new(Bursts::new(seed)),
             PolicyName::Pct { depth, length } => Box::new(Pct::new(seed, depth, length)),
             PolicyName::RoundRobin => Box::new(RoundRobin),
             PolicyName::RaceDirected => Box::new(RaceDirected::new(seed)),

@@ -23,6 +23,8 @@ pub struct Point<'a> {
     pub runnable: &'a [Candidate],
     /// Somebody else becomes runnable if only time passes: [`Decision::Wait`] is allowed.
     pub can_wait: bool,
+    /// Who that is, where it is plausible that all who could run are so slow that it comes first.
+    pub sleeper: Option<ThreadId>,
 }
 
 /// A thread that could run, and what it is about to do.
@@ -53,9 +55,20 @@ pub enum Step {
     /// It has run for a while without any of these.
     Branch(Place),
     /// It asks for a lock while it holds another.
-    Nested(Place),
+    Nested(Nested),
     /// A watched place.
     Access(Access),
+}
+
+/// A request for a lock by a thread that holds another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nested {
+    /// Where.
+    pub place: Place,
+    /// It may be part of a circle: of the one that is looked for, or of any where none is.
+    pub suspected: bool,
+    /// With it, threads stand that each ask for what the next one holds, all around.
+    pub closes: bool,
 }
 
 /// An access at a watched place.

@@ -79,7 +79,7 @@ impl Digest {
             Step::Yield => (2, 0, None),
             Step::Atomic(place) => (3, 0, Some(place)),
             Step::Branch(place) => (4, 0, Some(place)),
-            Step::Nested(place) => (6, 0, Some(place)),
+            Step::Nested(nested) => (6, 0, Some(nested.place)),
             Step::Access(access) => (5, u32::from(access.writes), Some(access.place)),
         };
         let place = place.unwrap_or(Place { module: raddle_model::ModuleId(0), offset: 0 });

@@ -18,6 +18,8 @@ enum Do {
     Until(usize),
     /// Sleeps: runnable again only by a wait.
     Sleep,
+    /// Computes, up to the next point where that is noticed.
+    Compute,
 }
 
 struct Program {
@@ -50,7 +52,12 @@ impl Program {
                 let Some(step) = self.threads[t].get(at[t]) else { continue };
                 let next = match *step {
                     Do::Atomic => Step::Atomic(place(t, at[t])),
-                    Do::Nested => Step::Nested(place(t, at[t])),
+                    Do::Nested => Step::Nested(Nested {
+                        place: place(t, at[t]),
+                        suspected: true,
+                        closes: false,
+                    }),
+                    Do::Compute => Step::Branch(place(t, at[t])),
                     Do::Watched(side, address, writes) => Step::Access(Access {
                         side,
                         place: place(t, at[t]),
@@ -85,7 +92,12 @@ impl Program {
                     run.meetings.push(met);
                 }
             }
-            let point = Point { current, runnable: &runnable, can_wait: sleeper.is_some() };
+            let point = Point {
+                current,
+                runnable: &runnable,
+                can_wait: sleeper.is_some(),
+                sleeper: sleeper.map(|t| ThreadId(t as u32 + 1)),
+            };
             let decision = policy.choose(&point);
             let step = match decision {
                 Decision::Run(thread) => {
@@ -122,7 +134,8 @@ fn far_apart(distance: usize) -> Program {
 fn all_policies(seed: u64) -> Vec<Box<dyn Policy>> {
     let pct = PolicyName::Pct { depth: 3, length: 50 };
     let directed = [PolicyName::RaceDirected, PolicyName::LockDirected];
-    [PolicyName::Random, pct, PolicyName::RoundRobin, directed[0], directed[1]]
+    let random = [PolicyName::Random, PolicyName::Bursts];
+    [random[0], random[1], pct, PolicyName::RoundRobin, directed[0], directed[1]]
         .map(|name| name.policy(seed))
         .into()
 }
@@ -219,6 +232,37 @@ fn pct_of_depth_one_switches_only_where_it_must() {
     assert!(deeper.count() > 30);
 }
 
+/// A thread stays between its two steps while another, which computes for long first, makes all of its own.
+#[test]
+fn who_computes_can_stay_ahead() {
+    let mut late = vec![Do::Compute; 60];
+    late.extend([Do::Atomic, Do::Atomic]);
+    let program = Program { threads: vec![vec![Do::Atomic, Do::Atomic], late] };
+    let between = |run: &Run| {
+        let at = |step| run.trace.iter().position(|s| *s == step).unwrap();
+        at((0, 0)) < at((1, 60)) && at((1, 61)) < at((0, 1))
+    };
+    let count = |policy: fn(u64) -> Box<dyn Policy>| {
+        (0..1_000).filter(|seed| between(&program.run(&mut *policy(*seed)))).count()
+    };
+    let bursts = count(|seed| Box::new(Bursts::new(seed)));
+    let pct = count(|seed| Box::new(Pct::new(seed, 2, 64)));
+    assert!(bursts >= 3 && pct >= 10, "{bursts} {pct}");
+}
+
+/// A sleeper comes before the step of somebody who could have made it.
+#[test]
+fn sleepers_can_come_first() {
+    let program = Program { threads: vec![vec![Do::Atomic; 5], vec![Do::Sleep, Do::Atomic]] };
+    let first = |run: &Run| run.trace[..2] == [(1, 0), (1, 1)];
+    let count = |policy: fn(u64) -> Box<dyn Policy>| {
+        (0..1_000).filter(|seed| first(&program.run(&mut *policy(*seed)))).count()
+    };
+    let bursts = count(|seed| Box::new(Bursts::new(seed)));
+    let pct = count(|seed| Box::new(Pct::new(seed, 1, 8)));
+    assert!(bursts >= 20 && pct >= 100, "{bursts} {pct}");
+}
+
 /// Two threads that take two locks in opposite orders: both stand between them, whatever the
 /// distance; at random that is rare.
 #[test]
@@ -264,6 +308,7 @@ fn steps() -> impl Strategy<Value = Do> {
         4 => Just(Do::Atomic),
         1 => Just(Do::Sleep),
         1 => Just(Do::Nested),
+        1 => Just(Do::Compute),
         2 => (side, 0..3u64, any::<bool>()).prop_map(|(s, a, w)| Do::Watched(s, a * 4, w)),
     ]
 }
