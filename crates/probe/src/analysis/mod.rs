@@ -137,6 +137,7 @@ impl Engine {
         let orders = Orders::with_chains(chains, conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         let observed_only = kind == DetectorKind::HappensBefore;
+        let execution = if observed_only { execution } else { execution.with_lock_order() };
         Engine::Fast(Box::new(FastHybrid::new(shadow, execution, observed_only)))
     }
 
@@ -178,6 +179,10 @@ fn write_finding(thread: &mut ThreadState, record: &Record) {
     for access in &finding.accesses {
         stacks.tell(thread, access.stack);
         access.locks.iter().for_each(|held| stacks.tell(thread, held.stack));
+    }
+    for wait in &finding.waits {
+        stacks.tell(thread, wait.wants.stack);
+        wait.holds.iter().for_each(|held| stacks.tell(thread, held.stack));
     }
     if let Some(block) = block {
         stacks.tell(thread, block.stack);

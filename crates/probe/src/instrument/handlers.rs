@@ -183,8 +183,21 @@ extern "C" fn on_inlined_before(frame: &mut Frame, thread: &mut ThreadState) {
     }
     let lock = Address(thread.slots.get(slot::ADDRESS));
     thread.inlined = lock;
-    if let Role::LockRelease { mode, .. } = probe.monitor.hooks[hook as usize].hook.role {
-        thread.emit(probe, spot, EventKind::LockReleased { lock, mode });
+    match probe.monitor.hooks[hook as usize].hook.role {
+        Role::LockRelease { mode, .. } => {
+            thread.emit(probe, spot, EventKind::LockReleased { lock, mode });
+        }
+        Role::LockAcquire { mode, waits: false, .. } => {
+            thread.emit(probe, spot, EventKind::LockRequested { lock, mode, waits: false });
+        }
+        // No event: that it was asked for is seen when it was got. Who schedules must know before.
+        Role::LockAcquire { mode, waits: true, .. } => {
+            if let Some(scheduler) = &probe.scheduler {
+                let asked = EventKind::LockRequested { lock, mode, waits: true };
+                scheduler.event(probe, thread, spot, &asked);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -195,11 +208,15 @@ extern "C" fn on_inlined_after(frame: &mut Frame, thread: &mut ThreadState) {
         return;
     }
     let lock = thread.inlined;
-    if let Role::LockAcquire { mode, .. } = probe.monitor.hooks[hook as usize].hook.role
-        && (!compares || frame.zero())
-    {
-        let mode: LockMode = mode;
-        thread.emit(probe, spot(place, pc, frame), EventKind::LockAcquired { lock, mode });
+    let Role::LockAcquire { mode, waits, .. } = probe.monitor.hooks[hook as usize].hook.role else {
+        return;
+    };
+    let mode: LockMode = mode;
+    let spot = spot(place, pc, frame);
+    if !compares || frame.zero() {
+        thread.emit(probe, spot, EventKind::LockAcquired { lock, mode });
+    } else if !waits {
+        thread.emit(probe, spot, EventKind::LockFailed { lock, mode });
     }
 }
 

@@ -86,8 +86,9 @@ impl Instrumentation {
     pub fn plan(&self, probe: &Probe, block: &Block<'_>) -> Plan {
         let first = block.tag();
         let mut plan = Plan { first, ..Plan::default() };
+        let module = probe.modules.find(first);
         if probe.scheduler.is_some() {
-            plan.points = crate::schedule::BlockPoints::plan(block);
+            plan.points = crate::schedule::BlockPoints::plan(block, module.as_deref());
         }
         if !self.watches_calls {
             return plan;
@@ -98,7 +99,6 @@ impl Instrumentation {
         if self.is_callback(first) {
             plan.callback = Some(self.add_site(Site::Callback { pc: first }));
         }
-        let module = probe.modules.find(first);
         let facts = module.as_ref().and_then(|m| m.facts());
         plan.guarded = facts.is_some_and(|f| f.guarded());
         let around = Surroundings { probe, module: module.as_deref(), facts };

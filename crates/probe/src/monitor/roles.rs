@@ -32,9 +32,9 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
     // Does it matter for the event whether the call succeeded?
     let mut judged = false;
     let (entry, success) = match &hook.role {
-        Role::LockAcquire { mode, .. } => {
+        Role::LockAcquire { mode, waits, .. } => {
             judged = true;
-            let requested = EventKind::LockRequested { lock, mode: *mode };
+            let requested = EventKind::LockRequested { lock, mode: *mode, waits: *waits };
             (vec![requested], vec![EventKind::LockAcquired { lock, mode: *mode }])
         }
         Role::LockRelease { mode, .. } => {
@@ -113,9 +113,10 @@ pub fn entered(
     let at_entry = |e: &Expr| if e.needs_return() { 0 } else { evaluate(e, call) };
     let object = |e: &Expr| Address(at_entry(e));
     match &hook.role {
-        Role::LockAcquire { object: o, mode } => {
+        Role::LockAcquire { object: o, mode, waits } => {
             let lock = object(o);
-            thread.emit(probe, spot, EventKind::LockRequested { lock, mode: *mode });
+            let (mode, waits) = (*mode, *waits);
+            thread.emit(probe, spot, EventKind::LockRequested { lock, mode, waits });
             (lock, 0)
         }
         Role::LockRelease { object: o, mode } => {
@@ -249,7 +250,11 @@ pub fn entered(
             let object = object(o);
             if created_as(probe, object) == Some(Created::Lock) {
                 let mode = LockMode::Exclusive;
-                thread.emit(probe, spot, EventKind::LockRequested { lock: object, mode });
+                thread.emit(
+                    probe,
+                    spot,
+                    EventKind::LockRequested { lock: object, mode, waits: true },
+                );
             }
             (object, 0)
         }

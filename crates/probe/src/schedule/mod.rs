@@ -15,6 +15,7 @@ mod clock;
 mod descriptors;
 mod farewell;
 mod futex;
+mod locks;
 mod points;
 mod signals;
 mod stuck;
@@ -53,8 +54,11 @@ pub struct Scheduler {
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
     watched: watch::Watched,
+    cycle: locks::Cycle,
     /// Asking for a lock while another is held is a point.
     lock_points: bool,
+    /// Time may pass though somebody could run.
+    early_time: bool,
     /// Signals whose handlers let calls go on, one bit each.
     restarting: AtomicU64,
     state: Mutex<State>,
@@ -77,6 +81,8 @@ struct State {
     diverged: bool,
     meetings: u32,
     clock: Clock,
+    /// Nanoseconds that have passed though somebody could run.
+    hurried: u64,
     quanta: Rng,
     random: Rng,
     /// Descriptors that give random bytes.
@@ -98,6 +104,7 @@ impl Scheduler {
         let seed = options.seed;
         let policy: Box<dyn Policy> = match &options.policy {
             PolicyChoice::Random => PolicyName::Random.policy(seed),
+            PolicyChoice::Bursts => PolicyName::Bursts.policy(seed),
             &PolicyChoice::Pct { depth, length } => PolicyName::Pct { depth, length }.policy(seed),
             PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
             PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
@@ -113,7 +120,9 @@ impl Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
             watched: watch::Watched::new(&options.watch),
+            cycle: locks::Cycle::new(&options.cycle),
             lock_points: options.lock_points,
+            early_time: options.early_time,
             restarting: AtomicU64::new(0),
             state: Mutex::new(State {
                 table: Table::default(),
@@ -127,6 +136,7 @@ impl Scheduler {
                 diverged: false,
                 meetings: 0,
                 clock: Clock::new(options.time),
+                hurried: 0,
                 quanta: Rng::new(seed, 4),
                 // The same whatever the seed: it decides the schedule and nothing else.
                 random: Rng::new(0, 5),
@@ -225,6 +235,7 @@ impl Scheduler {
     /// A module was loaded: watched places may be in it.
     pub fn module_loaded(&self, module: &LoadedModule) {
         self.watched.module_loaded(module);
+        self.cycle.module_loaded(module);
     }
 
     /// Writes the decisions down that are not written yet.

@@ -1,11 +1,12 @@
-//! Scheduling points in the target's code: before atomic instructions, and after so many branches.
+//! Scheduling points in the target's code: before atomic instructions, before plain ones that debug
+//! information shows to be atomic loads and stores, and after so many branches.
 //!
 //! Points are counted in the target's terms: a branch is a branch of its code and an atomic instruction is one,
 //! whatever else is inserted. So the same seed means the same execution whoever watches. Both are
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
-use crate::monitor::modules;
+use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::{self, ThreadState};
 use crate::trampoline::slot;
@@ -22,10 +23,15 @@ pub struct BlockPoints {
 }
 
 impl BlockPoints {
-    /// Looks at a block.
-    pub fn plan(block: &Block<'_>) -> BlockPoints {
+    /// Looks at a block, of a module of which this is known.
+    pub fn plan(block: &Block<'_>, module: Option<&LoadedModule>) -> BlockPoints {
+        let facts = module.and_then(|module| Some((module, module.facts()?)));
+        let is_meant =
+            |pc: u64| facts.is_some_and(|(module, f)| f.is_atomic(module.place(pc).offset));
         let is_atomic = |pc: u64, bytes: &[u8]| {
-            decode(bytes, pc).is_some_and(|decoded| decoded.atomic && !decoded.fence_only)
+            let Some(decoded) = decode(bytes, pc) else { return false };
+            let touches = || decoded.operands.iter().any(|o| !o.implicit && !o.stack);
+            (decoded.atomic && !decoded.fence_only) || (is_meant(pc) && touches())
         };
         let atomics = block.instructions().filter(|i| is_atomic(i.pc, i.bytes)).map(|i| i.pc);
         BlockPoints { controlled: true, atomics: atomics.collect() }

@@ -4,10 +4,11 @@ use super::table::{Entry, Wait};
 use super::{Scheduler, State};
 use crate::memory::log::Log;
 use crate::probe::Probe;
+use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
-use raddle_model::{Address, EventKind, ModuleId, Place, StackId, ThreadId};
+use raddle_model::{Address, ModuleId, Place, StackId, ThreadId};
 use raddle_wire::log::{self as wire, Record};
 use std::sync::{Arc, MutexGuard};
 
@@ -22,29 +23,6 @@ pub fn reporter(probe: &Probe) -> Option<ThreadState> {
 }
 
 impl Scheduler {
-    /// Keeps who holds which lock and who asks for one. True when it asks while it holds another.
-    pub(super) fn note_lock(&self, thread: &ThreadState, kind: &EventKind) -> bool {
-        let mut state = self.lock();
-        let Some(entry) = state.entry(thread.id) else { return false };
-        match *kind {
-            EventKind::LockRequested { lock, .. } => {
-                entry.wanted = Some(lock);
-                return !entry.held.is_empty();
-            }
-            EventKind::LockFailed { .. } => entry.wanted = None,
-            EventKind::LockAcquired { lock, .. } => {
-                entry.wanted = None;
-                entry.held.push(lock);
-            }
-            EventKind::LockReleased { lock, .. } | EventKind::ConditionWaitBegin { lock, .. } => {
-                release(entry, lock)
-            }
-            EventKind::ConditionWaitEnd { lock, .. } => entry.held.push(lock),
-            _ => {}
-        }
-        false
-    }
-
     /// The thread is about to wait for its lock for good: does that close a circle?
     pub(super) fn check_cycle(&self, probe: &Probe, thread: &mut ThreadState) {
         let state = self.lock();
@@ -52,7 +30,7 @@ impl Scheduler {
         let mut at = thread.id;
         loop {
             let Some(wanted) = state.table.get(at).and_then(|e| e.wanted) else { return };
-            let Some(owner) = state.table.iter().find(|e| e.held.contains(&wanted)) else { return };
+            let Some(owner) = state.table.owner(wanted) else { return };
             if owner.id == thread.id {
                 break;
             }
@@ -83,7 +61,7 @@ impl Scheduler {
             .iter()
             .filter(involved)
             .map(|entry| {
-                let stack = match entry.spot {
+                let stack = match spot_of(entry) {
                     Some(spot) if probe.options.stacks => {
                         probe.stacks.capture_and_tell(probe, thread, spot)
                     }
@@ -102,6 +80,11 @@ impl Scheduler {
     }
 }
 
+/// Where a thread waits: where it asks for its lock, or else where it was last seen.
+fn spot_of(entry: &Entry) -> Option<Spot> {
+    entry.wanted.and(entry.asks_at).or(entry.spot)
+}
+
 fn wait_of(entry: &Entry, stack: StackId) -> wire::Wait {
     let nowhere = Place { module: ModuleId::NONE, offset: 0 };
     let futex = match &entry.wait {
@@ -110,16 +93,10 @@ fn wait_of(entry: &Entry, stack: StackId) -> wire::Wait {
     };
     wire::Wait {
         thread: entry.id,
-        place: entry.spot.map_or(nowhere, |spot| spot.place),
+        place: spot_of(entry).map_or(nowhere, |spot| spot.place),
         stack,
         wants: entry.wanted,
         futex,
-        holds: entry.held.clone(),
-    }
-}
-
-fn release(entry: &mut Entry, lock: Address) {
-    if let Some(at) = entry.held.iter().rposition(|held| *held == lock) {
-        entry.held.remove(at);
+        holds: entry.held.iter().map(|held| held.lock).collect(),
     }
 }

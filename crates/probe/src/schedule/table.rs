@@ -35,8 +35,18 @@ pub struct Entry {
     pub spot: Option<Spot>,
     pub stack: StackId,
     /// Locks it holds and the one it asks for, as hooks tell.
-    pub held: Vec<Address>,
+    pub held: Vec<Held>,
     pub wanted: Option<Address>,
+    /// Where it asks.
+    pub asks_at: Option<Spot>,
+}
+
+/// A lock in a thread's hands.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    pub lock: Address,
+    /// Parts of the circle looked for that take their lock here, a bit each.
+    pub parts: u64,
 }
 
 /// What a thread waits for.
@@ -93,6 +103,7 @@ impl Entry {
             stack: StackId::NONE,
             held: Vec::new(),
             wanted: None,
+            asks_at: None,
         }
     }
 
@@ -149,6 +160,11 @@ impl Table {
         self.entries.values_mut()
     }
 
+    /// Who holds a lock.
+    pub fn owner(&self, lock: Address) -> Option<&Entry> {
+        self.iter().find(|e| e.held.iter().any(|held| held.lock == lock))
+    }
+
     /// The thread with this id of the kernel's, if it is on its way out.
     pub fn leaving(&self, os_id: u32) -> Option<ThreadId> {
         self.iter().find(|e| e.os_id == os_id && e.leaving).map(|e| e.id)
@@ -170,6 +186,12 @@ impl Table {
     pub fn next_deadline(&self) -> Option<u64> {
         let waiting = self.iter().filter(|e| !matches!(e.wait, Wait::Nothing));
         waiting.filter_map(|e| e.deadline).min()
+    }
+
+    /// Who stops waiting then.
+    pub fn due_at(&self, deadline: u64) -> Option<ThreadId> {
+        let is_due = |e: &&Entry| e.deadline == Some(deadline) && !matches!(e.wait, Wait::Nothing);
+        self.iter().find(is_due).map(|e| e.id)
     }
 
     /// Lets those go whose time has come.

@@ -24,6 +24,9 @@ const RETRY_POINTS: u64 = 64;
 const RETRY_TIME: u64 = 500_000;
 /// Nanoseconds of a look at the outside when only descriptors are waited for.
 const OUTSIDE_TIME: u64 = 20_000_000;
+/// Nanoseconds by which sleepers may come early in an execution, all in all: a second is what a thread may
+/// well have to wait for a processor; a program that gives up after longer is not to be blamed.
+const LONGEST_HURRY: u64 = 1_000_000_000;
 
 /// A thread's own word to wait on.
 #[derive(Debug, Default)]
@@ -119,8 +122,11 @@ impl Scheduler {
                 state.current = Some(runnable[0].thread);
                 return (state, runnable[0].thread);
             }
-            let can_wait = state.table.next_deadline().is_some();
-            let point = Point { current: state.current, runnable: &runnable, can_wait };
+            let deadline = state.table.next_deadline();
+            let can_wait = deadline.is_some();
+            let sleeper = deadline.filter(|d| self.may_hurry(&state, *d));
+            let sleeper = sleeper.and_then(|d| state.table.due_at(d));
+            let point = Point { current: state.current, runnable: &runnable, can_wait, sleeper };
             let decision = state.policy.choose(&point);
             state.points += 1;
             state.clock.tick();
@@ -143,11 +149,19 @@ impl Scheduler {
                 }
                 None => {
                     if let Some(deadline) = state.table.next_deadline() {
+                        state.hurried += deadline.saturating_sub(state.clock.now());
                         state = self.pass_time(state, deadline);
                     }
                 }
             }
         }
+    }
+
+    /// Is it plausible that time passes until then though somebody could run? A busy machine keeps a
+    /// thread waiting for a while, but not for ever.
+    fn may_hurry(&self, state: &State, deadline: u64) -> bool {
+        let until = deadline.saturating_sub(state.clock.now());
+        self.early_time && state.clock.is_virtual() && state.hurried + until <= LONGEST_HURRY
     }
 
     /// Nobody can run: time passes, or somebody outside acts, or it is a deadlock.

@@ -86,14 +86,23 @@ impl Watched {
         }
     }
 
-    /// The watched place that this is, when called from where it must be.
-    fn find(
+    /// Is nothing watched?
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// The watched places that this is, when called from where it must be: their indices.
+    pub fn all(
         &self,
         probe: &Probe,
         thread: &mut ThreadState,
         spot: Spot,
         writes: bool,
-    ) -> Option<&WatchedPlace> {
+    ) -> Vec<usize> {
+        let mut all = Vec::new();
+        if self.asked.is_empty() {
+            return all;
+        }
         let found = self.found.read().unwrap_or_else(|e| e.into_inner());
         let here = found.iter().filter(|row| row.code.holds(spot.place));
         let mut callers: Option<Vec<Place>> = None;
@@ -103,17 +112,18 @@ impl Watched {
                 continue;
             }
             if watched.caller.is_none() {
-                return Some(watched);
+                all.push(*index);
+                continue;
             }
             let callers = callers.get_or_insert_with(|| {
                 let addresses = probe.stacks.callers(thread, spot);
                 addresses.iter().map(|a| probe.modules.place_of(*a)).collect()
             });
             if caller.as_ref().is_some_and(|caller| callers.iter().any(|p| caller.calls(*p))) {
-                return Some(watched);
+                all.push(*index);
             }
         }
-        None
+        all
     }
 }
 
@@ -134,17 +144,22 @@ impl Scheduler {
             EventKind::Range { kind, address, length } => (address, length, kind.writes(), false),
             EventKind::Free { address, size } => (address, size, true, false),
             _ => {
-                let nested = self.note_lock(thread, kind);
-                if nested && self.lock_points && self.controls_many(thread) {
-                    self.give_way(probe, thread, Step::Nested(spot.place));
-                }
+                self.lock_event(probe, thread, spot, kind);
                 return None;
             }
         };
         if self.watched.asked.is_empty() || !self.controls_many(thread) {
             return None;
         }
-        let watched = self.watched.find(probe, thread, spot, writes)?;
+        let found = self.watched.all(probe, thread, spot, writes);
+        let watched = found.first().and_then(|at| self.watched.asked.get(*at))?;
+        if watched.nearby {
+            // What is nearby was not found to race: what the thread keeps to itself is none of it.
+            thread.find_stack(spot.sp);
+            if (thread.stack_region.0..thread.stack_region.1).contains(&address.0) {
+                return None;
+            }
+        }
         let side = match watched.sides {
             (true, true) => Side::Both,
             (true, false) => Side::First,
