@@ -1,9 +1,10 @@
-//! `raddle confirm`: makes the races of a report happen, or says that it could not.
+//! `raddle confirm`: makes the findings of a report happen, or says that it could not.
 //!
 //! For each finding, N executions under the race-directed policy with N seeds (RaceFuzzer, section
 //! 2): a thread at one access of the pair is held back until another stands at the other, on the same memory. What
 //! the target then does, in either order, is the race's effect; one execution of each order is replayed to record the
-//! interleaving around it.
+//! interleaving around it. Of a cycle of locks, threads are held back at its requests until the circle is closed
+//! (DeadlockFuzzer, section 2.3); its effect is the deadlock.
 
 mod imported;
 pub mod locate;
@@ -19,12 +20,12 @@ use crate::runs::{self, Run};
 use crate::scheduling::Time;
 use crate::trial::{Ending, Plan, run_many};
 use clap::Args;
-use locate::{Located, Locator};
+use locate::{Code, Located, Locator};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
 use raddle_report::findings::text::fixed;
 use raddle_report::findings::{Confirmation, Finding, Rebuilt};
-use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
+use raddle_wire::options::{PolicyChoice, ScheduleOptions};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -32,11 +33,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tally::{Tally, subject};
 
-/// Makes the races of a run happen, one by one
+/// Makes the findings of a run happen, one by one
 ///
 /// Takes the findings of a run and executes the program again and again, holding threads back at the two
 /// accesses of a finding until both stand there at once: then the race is confirmed. Either order is tried,
-/// and what the program does after it is told. Results go into report.json.
+/// and what the program does after it is told. Of a cycle of locks, threads are held back before they ask for
+/// its locks until they deadlock. Results go into report.json.
 ///
 /// If the program was rebuilt since, the same places are looked for in the new build (lines of the same
 /// text in the same functions), and the question is whether the race is fixed.
@@ -145,9 +147,9 @@ impl Confirm {
                 break;
             }
             let is_rebuilt = rebuilt.contains(finding.id.as_str());
-            let (places, found) = match locator.locate(finding) {
-                Located::There(places) => (places, true),
-                Located::Gone if is_rebuilt => (Vec::new(), false),
+            let (code, found) = match locator.locate(finding) {
+                Located::There(code) => (code, true),
+                Located::Gone if is_rebuilt => (Code::Race(Vec::new()), false),
                 Located::Gone => {
                     let what = "the program has no code for its lines (is it built with -g?)";
                     println!("{}: {what}", subject(finding));
@@ -159,7 +161,7 @@ impl Confirm {
                 }
             };
             let directory = file.parent().unwrap_or(Path::new("."));
-            let plan = self.plan(&report, places);
+            let plan = self.plan(&report, code);
             let (mut confirmation, line) =
                 self.try_it(finding, &plan, &report, directory, &interrupt)?;
             confirmed |= confirmation.confirmed;
@@ -241,7 +243,11 @@ impl Confirm {
         known.chain(self.hooks.iter().cloned()).collect()
     }
 
-    fn plan(&self, report: &Report, watch: Vec<WatchedPlace>) -> Plan {
+    fn plan(&self, report: &Report, code: Code) -> Plan {
+        let (policy, watch, cycle) = match code {
+            Code::Race(watch) => (PolicyChoice::RaceDirected, watch, Vec::new()),
+            Code::Cycle(cycle) => (PolicyChoice::LockDirected, Vec::new(), cycle),
+        };
         Plan {
             program: Confirm::words(&report.target.argv),
             cwd: PathBuf::from(&report.target.cwd),
@@ -249,11 +255,13 @@ impl Confirm {
             hooks: self.hooks(report),
             record: false,
             schedule: ScheduleOptions {
-                policy: PolicyChoice::RaceDirected,
+                policy,
                 seed: self.seed,
                 time: self.time.mode(),
                 watch,
-                lock_points: false,
+                lock_points: !cycle.is_empty(),
+                early_time: false,
+                cycle,
             },
         }
     }
@@ -267,9 +275,12 @@ impl Confirm {
         directory: &Path,
         interrupt: &Interrupt,
     ) -> Result<(Confirmation, String), Failure> {
-        let mut tally = Tally::new(report.outcome.exit.map(Ending::Exit));
+        let ScheduleOptions { watch, cycle, .. } = &plan.schedule;
+        let mut tally = Tally::new(report.outcome.exit.map(Ending::Exit), cycle.clone());
         // Without code to watch there is nothing to try.
-        let trials = if plan.schedule.watch.is_empty() { 0 } else { self.trials };
+        let trials = if watch.is_empty() && cycle.is_empty() { 0 } else { self.trials };
+        // A deadlock has no two orders.
+        let orders = if cycle.is_empty() { 2 } else { 1 };
         let plans: Vec<Plan> = (0..trials)
             .map(|i| {
                 let mut plan = plan.clone();
@@ -287,7 +298,7 @@ impl Confirm {
             tally.add(plans[i].schedule.seed, result, out);
             let Tally { trials, hits, .. } = tally;
             progress.say(format!("{about}: {trials} of {} trials, {hits} hits", self.trials));
-            self.rates || tally.orders.len() < 2
+            self.rates || tally.orders.len() < orders
         })?;
         let mut confirmation = tally.confirmation(&finding.id, plan, directory)?;
         if !interrupt.came() {

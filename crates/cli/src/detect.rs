@@ -33,9 +33,10 @@ impl Detection<'_> {
         Run::find(None)
     }
 
-    /// Without a word, under a seed, as a run like any other. Returns the report's file.
-    pub fn quietly(&self, seed: u64) -> Result<PathBuf, Failure> {
-        self.silent(&["--seed", &seed.to_string()])?;
+    /// Without a word, under a seed and a policy, as a run like any other. Returns the report's file.
+    pub fn quietly(&self, seed: u64, policy: &[&str]) -> Result<PathBuf, Failure> {
+        let seed = seed.to_string();
+        self.silent(&[&["--seed", seed.as_str(), "--policy"], policy].concat())?;
         Run::find(None)
     }
 

@@ -4,21 +4,22 @@
 
 use crate::arguments::{Verbosity, duration};
 use crate::confirm::absolute;
-use crate::confirm::locate::{Located, Locator};
-use crate::confirm::tally::effect_of;
+use crate::confirm::locate::{Code, Located, Locator};
+use crate::confirm::tally::{effect_of, is_failure};
 use crate::detect::Detection;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kept;
 use crate::progress::Progress;
 use crate::runs;
-use crate::scheduling::Time;
+use crate::scheduling::{PolicyName, Time};
 use crate::trial::{Ending, Plan, TrialResult, Written, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, target};
+use raddle_report::Report;
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,6 +63,10 @@ pub struct Hunt {
     #[arg(long)]
     first: bool,
 
+    /// Explore under this policy alone, and without what races would tell: for comparison
+    #[arg(long, value_enum)]
+    policy: Option<PolicyName>,
+
     /// Executions at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -86,8 +91,11 @@ Examples:
 The policies are described in docs/policies/.";
 
 const EXIT_FOUND: u8 = 66;
-/// Schedules under which races are looked for.
-const DETECTIONS: u64 = 3;
+/// Policies under which races are looked for: what one keeps in order, another does not.
+const DETECTIONS: [&[&str]; 3] = [&["random"], &["pct", "--depth", "2"], &["pct", "--depth", "3"]];
+/// Bytes of code around a racing access in which others are points, too: of two accesses to the same memory in one
+/// segment the detector needs only the first, but between looking and using is where it hurts.
+const AROUND: u64 = 48;
 /// Scheduling points expected before any execution has told.
 const FIRST_LENGTH: u64 = 200;
 /// Executions planned at once: afterwards PCT knows better how long they are.
@@ -104,10 +112,18 @@ impl Hunt {
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let usual = self.by_itself()?;
-        let report_file = self.detect(started, &interrupt)?;
-        let confirmed = self.confirm(&report_file, &interrupt)?;
-        let watch = suspects(&report_file)?;
-        let failures = self.explore(started, usual, watch, &interrupt)?;
+        let (report_file, suspects, mut spent) = self.detect(started, &interrupt)?;
+        let mut confirmed = false;
+        let mut watch = Vec::new();
+        if self.policy.is_none() {
+            confirmed = self.confirm(&report_file, &interrupt)?;
+            watch = suspects;
+            spent.confirmed(&runs::read(&report_file)?);
+        }
+        let failures = match self.first && spent.effect.is_some() {
+            true => Vec::new(),
+            false => self.explore(started, usual, watch, &mut spent, &interrupt)?,
+        };
         for failure in &failures {
             println!(
                 "{}: {} in {} of {} executions ({}, seed {}); `raddle replay {}/{}` repeats it",
@@ -121,7 +137,7 @@ impl Hunt {
                 failure.id
             );
         }
-        keep(&report_file, &failures)?;
+        keep(&report_file, &failures, &spent)?;
         if failures.is_empty() && !confirmed {
             self.verbosity.note("nothing was confirmed, and no execution failed");
             return Ok(usual as u8);
@@ -139,28 +155,43 @@ impl Hunt {
         Ok(ran.status.code().unwrap_or(0))
     }
 
-    /// Looks for races under a few schedules; returns the report with the most of them.
-    fn detect(&self, started: Instant, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
+    /// Looks for races under a few schedules; returns the report with the most of them, and the places
+    /// of all.
+    fn detect(
+        &self,
+        started: Instant,
+        interrupt: &Interrupt,
+    ) -> Result<(PathBuf, Vec<WatchedPlace>, Spent), Failure> {
         let (time, timeout) = (self.time, self.timeout);
         let (program, hooks) = (self.program.as_slice(), self.hooks.as_slice());
         let detection = Detection { program, cwd: None, hooks, time, timeout };
         let progress = Progress::doing("looking for races");
         let mut best: Option<(usize, PathBuf)> = None;
-        for seed in self.seed..self.seed.saturating_add(DETECTIONS) {
+        let mut spent = Spent::default();
+        // One at least, also where its races are of no interest: for the report.
+        let detections = if self.policy.is_some() { 1 } else { DETECTIONS.len() };
+        let mut suspects: BTreeMap<(String, u64), WatchedPlace> = BTreeMap::new();
+        for (seed, policy) in (self.seed..).zip(&DETECTIONS[..detections]) {
             if best.is_some() && (started.elapsed() > self.budget / 3 || interrupt.came()) {
                 break;
             }
             progress.say(format!("looking for races, seed {seed}"));
-            let file = match detection.quietly(seed) {
+            let file = match detection.quietly(seed, policy) {
                 Err(_) if best.is_some() => continue,
                 file => file?,
             };
-            let found = runs::read(&file)?.findings.len();
+            spent.detections += 1;
+            let report = runs::read(&file)?;
+            suspects.extend(
+                nearby(&report).into_iter().map(|p| ((p.code.module.clone(), p.code.start), p)),
+            );
+            let found = report.findings.len();
             if best.as_ref().is_none_or(|(most, _)| found >= *most) {
                 best = Some((found, file));
             }
         }
-        best.map(|(_, file)| file).ok_or_else(|| Failure::Other("there was no time".into()))
+        let (_, file) = best.ok_or_else(|| Failure::Other("there was no time".into()))?;
+        Ok((file, suspects.into_values().collect(), spent))
     }
 
     fn confirm(&self, report: &Path, interrupt: &Interrupt) -> Result<bool, Failure> {
@@ -189,6 +220,7 @@ impl Hunt {
         started: Instant,
         usual: i32,
         watch: Vec<WatchedPlace>,
+        spent: &mut Spent,
         interrupt: &Interrupt,
     ) -> Result<Vec<Failed>, Failure> {
         let scratch = RunDirectory::temporary()?;
@@ -207,18 +239,13 @@ impl Hunt {
                     hooks: self.hooks.clone(),
                     record: false,
                     schedule: ScheduleOptions {
-                        policy: match i % 4 {
-                            0 => PolicyChoice::LockDirected,
-                            2 => PolicyChoice::Random,
-                            _ => PolicyChoice::Pct {
-                                depth: DEPTHS[(i / 2) as usize % DEPTHS.len()],
-                                length,
-                            },
-                        },
+                        policy: self.policy_of(i, length),
                         seed: self.seed.wrapping_add(i),
                         time: self.time.mode(),
                         watch: watch.clone(),
-                        lock_points: i % 4 == 0,
+                        lock_points: self.policy.is_none() && i % 4 == 0,
+                        early_time: true,
+                        cycle: Vec::new(),
                     },
                 })
                 .collect();
@@ -260,7 +287,46 @@ impl Hunt {
         failures.iter_mut().for_each(|f| f.of = done);
         failures.sort_by_key(|f| f.id.len());
         self.verbosity.note(format_args!("{done} executions explored"));
+        spent.explored = done;
+        spent.effect = failures.first().map(|f| f.effect.clone()).or(spent.effect.take());
         Ok(failures)
+    }
+
+    /// What decides in the i-th execution: all kinds in turn, or the one asked for.
+    fn policy_of(&self, i: u64, length: u64) -> PolicyChoice {
+        let pct =
+            |turn: u64| PolicyChoice::Pct { depth: DEPTHS[turn as usize % DEPTHS.len()], length };
+        match self.policy {
+            Some(PolicyName::Random) => PolicyChoice::Random,
+            Some(PolicyName::Pct) => pct(i),
+            Some(PolicyName::RoundRobin) => PolicyChoice::RoundRobin,
+            None => match i % 4 {
+                0 => PolicyChoice::LockDirected,
+                2 => PolicyChoice::Bursts,
+                _ => pct(i / 2),
+            },
+        }
+    }
+}
+
+/// Executions made, and the first failure they came to.
+#[derive(Debug, Default)]
+struct Spent {
+    detections: u64,
+    trials: u64,
+    explored: u64,
+    effect: Option<String>,
+}
+
+impl Spent {
+    /// Counts what `confirm` has done.
+    fn confirmed(&mut self, report: &Report) {
+        for confirmation in report.findings.iter().filter_map(|f| f.confirmation.as_ref()) {
+            self.trials += confirmation.trials;
+            let mut effects = confirmation.effects.iter().map(|e| &e.effect);
+            let failed = effects.find(|effect| is_failure(effect)).cloned();
+            self.effect = self.effect.take().or(failed);
+        }
     }
 }
 
@@ -283,20 +349,25 @@ fn points(result: &TrialResult) -> u64 {
     raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
 }
 
-/// The places of all races: points where a schedule may change.
-fn suspects(report: &Path) -> Result<Vec<WatchedPlace>, Failure> {
-    let report = runs::read(report)?;
-    let mut seen = BTreeSet::new();
-    let mut locator = Locator::new(&report);
-    let places = report.findings.iter().flat_map(|finding| match locator.locate(finding) {
-        Located::There(places) => places,
-        Located::Gone | Located::Nowhere => Vec::new(),
-    });
-    Ok(places.filter(|place| seen.insert(place.code.clone())).collect())
+/// What is near the accesses of all races: points where a schedule may change.
+fn nearby(report: &Report) -> Vec<WatchedPlace> {
+    let mut locator = Locator::new(report);
+    let mut places = Vec::new();
+    for finding in &report.findings {
+        if let Located::There(Code::Race(found)) = locator.locate(finding) {
+            places.extend(found);
+        }
+    }
+    for place in &mut places {
+        let code = &mut place.code;
+        (code.start, code.end) = (code.start.saturating_sub(AROUND), code.end + AROUND);
+        (place.nearby, place.writes) = (true, None);
+    }
+    places
 }
 
 /// Leaves what repeats the failures in the run's directory, and names them in its report.
-fn keep(file: &Path, failures: &[Failed]) -> Result<(), Failure> {
+fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let mut rows = Vec::new();
     for failed in failures {
@@ -312,5 +383,13 @@ fn keep(file: &Path, failures: &[Failed]) -> Result<(), Failure> {
             "executions": failed.of,
         }));
     }
-    crate::confirm::change(file, |report: &mut Value| report["failures"] = json!(rows))
+    crate::confirm::change(file, |report: &mut Value| {
+        report["failures"] = json!(rows);
+        report["hunt"] = json!({
+            "detections": spent.detections,
+            "trials": spent.trials,
+            "explored": spent.explored,
+            "effect": spent.effect,
+        });
+    })
 }

@@ -11,6 +11,7 @@ use crate::terminal;
 use crate::trial::{self, Ending, Hearing, Plan};
 use clap::Args;
 use raddle_execute::Control;
+use raddle_model::finding::FindingKind;
 use raddle_model::{Family, Hook};
 use raddle_report::findings::interleaving::{Interleaving, Timeline};
 use raddle_report::findings::text::write_timeline;
@@ -82,10 +83,14 @@ impl ReplayCommand {
         } else {
             trial::run(&plan, Hearing::Threads, &mut events::Deaf)?
         };
+        if let Some(text) = crate::scheduling::deadlock(&control) {
+            eprintln!("raddle: {text}");
+        }
+        let is_race = finding.kind == FindingKind::DataRace;
         let met = control.meetings.first().map(|m| m.first_went);
         let why = match other_end(end, &order.end) {
             _ if control.divergence.is_some() => control.divergence.unwrap_or_default(),
-            _ if met != Some(order.order == 1) => {
+            _ if is_race && met != Some(order.order == 1) => {
                 "the two accesses did not meet as they did".into()
             }
             Some(why) => why,

@@ -75,7 +75,15 @@ impl ScheduleArguments {
         };
         let seed = self.seed.unwrap_or(1);
         let (time, watch) = (self.time.mode(), Vec::new());
-        Some(ScheduleOptions { policy, seed, time, watch, lock_points: false })
+        Some(ScheduleOptions {
+            policy,
+            seed,
+            time,
+            watch,
+            lock_points: false,
+            early_time: false,
+            cycle: Vec::new(),
+        })
     }
 }
 
@@ -83,6 +91,7 @@ impl ScheduleArguments {
 pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
     let policy = match &options.policy {
         PolicyChoice::Random => "random".to_owned(),
+        PolicyChoice::Bursts => "bursts".to_owned(),
         PolicyChoice::Pct { depth, length } => format!("pct {depth} {length}"),
         PolicyChoice::RoundRobin => "round-robin".to_owned(),
         PolicyChoice::RaceDirected => "race-directed".to_owned(),

@@ -48,6 +48,9 @@ pub struct TrialResult {
     pub interleaving: Option<Interleaving>,
     /// The deadlock, in words.
     pub deadlock: Option<String>,
+    /// Where the threads ask that wait for each other's locks: modules and offsets.
+    #[serde(default)]
+    pub circle: Vec<(String, u64)>,
     /// Where a replay went another way.
     pub divergence: Option<String>,
     /// The decisions, as their file has them.
@@ -129,6 +132,7 @@ impl Trial {
             meetings: control.meetings.iter().map(|m| listener.met(m)).collect(),
             interleaving: recording.and_then(|heard| heard.interleaving(&control, &plan.cwd)),
             deadlock: crate::scheduling::deadlock(&control),
+            circle: listener.circle(&control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
         };
@@ -213,6 +217,15 @@ impl Listener {
             atomic: meeting.first.atomic || meeting.second.atomic,
             accesses: [&meeting.first, &meeting.second].map(|side| self.side(side)),
         }
+    }
+
+    fn circle(&self, control: &Control) -> Vec<(String, u64)> {
+        let stuck = control.stuck.iter().filter(|stuck| stuck.cycle);
+        let name = |place: &Place| {
+            let module = self.modules.get(&place.module).cloned().unwrap_or_default();
+            (module, place.offset)
+        };
+        stuck.flat_map(|stuck| &stuck.waits).map(|wait| name(&wait.place)).collect()
     }
 
     fn side(&self, side: &MetAccess) -> MetSide {

@@ -65,6 +65,8 @@ impl Confirm {
                 time: self.time.mode(),
                 watch: Vec::new(),
                 lock_points: false,
+                early_time: false,
+                cycle: Vec::new(),
             },
         };
         let mut exit = None;

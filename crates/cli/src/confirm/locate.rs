@@ -10,7 +10,7 @@ use raddle_model::finding::{FindingKind, TouchKind};
 use raddle_report::Symbols;
 use raddle_report::findings::html::Sources;
 use raddle_report::findings::{Access, Finding, Frame, Report};
-use raddle_wire::options::{PlaceFilter, WatchedPlace};
+use raddle_wire::options::{CyclePart, PlaceFilter, WatchedPlace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,20 @@ pub struct Locator<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Located {
     /// It is there.
-    There(Vec<WatchedPlace>),
+    There(Code),
     /// It is no longer there.
     Gone,
-    /// It never could be watched: no data race, or code that belongs to no file.
+    /// It never could be watched: code that belongs to no file.
     Nowhere,
+}
+
+/// The code of a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// The accesses of a race.
+    Race(Vec<WatchedPlace>),
+    /// The requests of a cycle of locks.
+    Cycle(Vec<CyclePart>),
 }
 
 impl<'a> Locator<'a> {
@@ -44,9 +53,8 @@ impl<'a> Locator<'a> {
     /// Was the code of this finding built anew since the report was made?
     pub fn is_rebuilt(&mut self, finding: &Finding) -> bool {
         let modules: Vec<String> = finding
-            .accesses
-            .iter()
-            .flat_map(|access| access.stack.first().into_iter().chain(access.frame()))
+            .parties()
+            .flat_map(|party| party.stack.first().into_iter().chain(party.frame()))
             .filter_map(|frame| frame.module.clone())
             .collect();
         modules.iter().any(|module| self.recorded(module).is_some() && !self.is_same(module))
@@ -54,9 +62,16 @@ impl<'a> Locator<'a> {
 
     /// The code of a finding.
     pub fn locate(&mut self, finding: &Finding) -> Located {
+        match finding.kind {
+            FindingKind::DataRace => self.race(finding),
+            FindingKind::LockOrder => self.cycle(finding),
+        }
+    }
+
+    fn race(&mut self, finding: &Finding) -> Located {
         let [first, second] = finding.accesses.as_slice() else { return Located::Nowhere };
         let known = |access: &Access| access.stack.first().is_some_and(|f| f.module.is_some());
-        if finding.kind != FindingKind::DataRace || !known(first) || !known(second) {
+        if !known(first) || !known(second) {
             return Located::Nowhere;
         }
         let size = finding.location.size;
@@ -65,7 +80,34 @@ impl<'a> Locator<'a> {
         if first.is_empty() || second.is_empty() {
             return Located::Gone;
         }
-        Located::There(joined(first, second))
+        Located::There(Code::Race(joined(first, second)))
+    }
+
+    /// The requests of a cycle, each with where the lock was taken that the one before waits for. In another
+    /// build they may be several instructions each: every combination is a part.
+    fn cycle(&mut self, finding: &Finding) -> Located {
+        let waits = &finding.waits;
+        let mut parts = Vec::new();
+        for (at, wait) in waits.iter().enumerate() {
+            let before = &waits[(at + waits.len() - 1) % waits.len()];
+            let held = wait.locks.iter().find(|held| held.address == before.wants.address);
+            let Some(held) = held else { return Located::Nowhere };
+            let (asks, took) = ((&wait.stack, wait.own_frame), (&held.taken_at, None));
+            let known = |stack: &[Frame]| stack.first().is_some_and(|f| f.module.is_some());
+            if !known(asks.0) || !known(took.0) {
+                return Located::Nowhere;
+            }
+            let (asks, _) = self.places(asks.0, asks.1, (true, false));
+            let (took, _) = self.places(took.0, took.1, (false, true));
+            if asks.is_empty() || took.is_empty() {
+                return Located::Gone;
+            }
+            let pairs = asks.iter().flat_map(|asks| took.iter().map(move |took| (asks, took)));
+            parts.extend(
+                pairs.map(|(asks, took)| CyclePart { asks: asks.clone(), took: took.clone() }),
+            );
+        }
+        if parts.is_empty() { Located::Nowhere } else { Located::There(Code::Cycle(parts)) }
     }
 
     fn side(
@@ -74,10 +116,29 @@ impl<'a> Locator<'a> {
         sides: (bool, bool),
         size: Option<u64>,
     ) -> Vec<WatchedPlace> {
-        let Some(inner) = access.stack.first() else { return Vec::new() };
+        let (mut places, is_exact) = self.places(&access.stack, access.own_frame, sides);
+        let writes = match access.kind {
+            _ if is_exact => None,
+            TouchKind::Read => Some(false),
+            TouchKind::Write => Some(true),
+            TouchKind::Update | TouchKind::Free => None,
+        };
+        let size = size.filter(|_| access.kind == TouchKind::Free);
+        places.iter_mut().for_each(|place| (place.writes, place.size) = (writes, size));
+        places
+    }
+
+    /// The code at which a stack ends, and whether it is the very instruction.
+    fn places(
+        &mut self,
+        stack: &[Frame],
+        own: Option<usize>,
+        sides: (bool, bool),
+    ) -> (Vec<WatchedPlace>, bool) {
+        let Some(inner) = stack.first() else { return (Vec::new(), false) };
         // A place inside a library function belongs to every caller of it: this finding's is the first
         // outside.
-        let own = access.own_frame.and_then(|own| access.stack.get(own));
+        let own = own.and_then(|own| stack.get(own));
         let outside = own.filter(|own| {
             own.module.is_some() && (own.module != inner.module || own.offset != inner.offset)
         });
@@ -86,21 +147,15 @@ impl<'a> Locator<'a> {
             Some(own) => self.code(own).0.into_iter().map(Some).collect(),
             None => vec![None],
         };
-        let writes = match access.kind {
-            _ if is_exact => None,
-            TouchKind::Read => Some(false),
-            TouchKind::Write => Some(true),
-            TouchKind::Update | TouchKind::Free => None,
-        };
-        let size = size.filter(|_| access.kind == TouchKind::Free);
         let mut places = Vec::new();
         for code in inner_code {
             for caller in &callers {
                 let (code, caller) = (code.clone(), caller.clone());
-                places.push(WatchedPlace { sides, code, writes, caller, size });
+                let (writes, size, nearby) = (None, None, false);
+                places.push(WatchedPlace { sides, code, writes, caller, size, nearby });
             }
         }
-        places
+        (places, is_exact)
     }
 
     /// The code of a frame, and whether it is the very instruction.
@@ -232,7 +287,7 @@ mod tests {
 
     fn place(sides: (bool, bool), start: u64, writes: Option<bool>) -> WatchedPlace {
         let code = PlaceFilter { module: "/w/bank".into(), start, end: start + 1 };
-        WatchedPlace { sides, code, writes, caller: None, size: None }
+        WatchedPlace { sides, code, writes, caller: None, size: None, nearby: false }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult, Written};
-use raddle_model::finding::Certainty;
+use raddle_model::finding::{Certainty, FindingKind};
 use raddle_report::findings::{Confirmation, Effect, Finding, Order, Rate};
+use raddle_wire::options::CyclePart;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,19 +21,30 @@ pub struct Tally {
     /// Of the hits, those with an atomic access: adjacent, but not a race.
     atomic: u64,
     /// First seed and result of each order: 1 when the first access went first, else 2.
-    pub orders: BTreeMap<u8, (u64, TrialResult)>,
+    pub orders: BTreeMap<u8, Kept>,
     /// Order, effect, how often.
     effects: BTreeMap<(u8, String), u64>,
+    /// The requests of the cycle of locks, if it is one.
+    cycle: Vec<CyclePart>,
     /// How the target ended when the races were looked for.
     exit: Option<Ending>,
     /// What it wrote the first time it ended so.
     usual: Option<Vec<u8>>,
 }
 
+/// The execution that stands for an order.
+#[derive(Debug)]
+pub struct Kept {
+    /// The least is kept.
+    rank: (bool, u64),
+    seed: u64,
+    result: TrialResult,
+}
+
 impl Tally {
     /// Nothing yet, of a program that usually ends so.
-    pub fn new(exit: Option<Ending>) -> Tally {
-        Tally { exit, ..Tally::default() }
+    pub fn new(exit: Option<Ending>, cycle: Vec<CyclePart>) -> Tally {
+        Tally { exit, cycle, ..Tally::default() }
     }
 
     /// One more trial.
@@ -42,16 +54,33 @@ impl Tally {
             self.failed += 1;
             return;
         };
-        let Some(met) = result.meetings.first() else { return };
+        let Some((order, atomic)) = self.hit(&result) else { return };
         self.hits += 1;
-        self.atomic += u64::from(met.atomic);
-        let order = if met.first_went { 1 } else { 2 };
+        self.atomic += u64::from(atomic);
         let effect = self.effect(&result, &written);
+        // What repeats the order should show what it does: a failing execution before others.
+        let rank = (!is_failure(&effect), seed);
         *self.effects.entry((order, effect)).or_default() += 1;
-        let better = |known: &(u64, TrialResult)| seed < known.0;
-        if self.orders.get(&order).is_none_or(better) {
-            self.orders.insert(order, (seed, result));
+        if self.orders.get(&order).is_none_or(|known| rank < known.rank) {
+            self.orders.insert(order, Kept { rank, seed, result });
         }
+    }
+
+    /// Did it happen, in which order, and was one of the accesses atomic?
+    fn hit(&self, result: &TrialResult) -> Option<(u8, bool)> {
+        if self.cycle.is_empty() {
+            let met = result.meetings.first()?;
+            return Some((if met.first_went { 1 } else { 2 }, met.atomic));
+        }
+        // Every thread of the circle stands at one of the requests.
+        let is_part = |(module, offset): &(String, u64)| {
+            let holds = |part: &CyclePart| {
+                let code = &part.asks.code;
+                code.module == *module && (code.start..code.end).contains(offset)
+            };
+            self.cycle.iter().any(holds)
+        };
+        (!result.circle.is_empty() && result.circle.iter().all(is_part)).then_some((1, false))
     }
 
     /// What happened, in a word or two.
@@ -96,7 +125,7 @@ impl Tally {
             .map(|((order, effect), n)| format!("order {order}: {effect} ({n})"))
             .collect();
         let rate = Rate { hits: self.hits, trials: self.trials };
-        let seed = self.orders.values().map(|o| o.0).min().unwrap_or(0);
+        let seed = self.orders.values().map(|o| o.seed).min().unwrap_or(0);
         format!("{subject}: {word}, {rate}, seed {seed}; {}{failed}", effects.join(", "))
     }
 
@@ -108,7 +137,7 @@ impl Tally {
         directory: &Path,
     ) -> Result<Confirmation, Failure> {
         let mut orders = Vec::new();
-        for (&order, (seed, result)) in &self.orders {
+        for (&order, Kept { seed, result, .. }) in &self.orders {
             let kept = format!("{id}.{order}");
             let mut plan = plan.clone();
             plan.schedule.seed = *seed;
@@ -130,7 +159,7 @@ impl Tally {
         Ok(Confirmation {
             confirmed: self.is_confirmed(),
             adjacent: self.hits > 0 && !self.is_confirmed(),
-            seed: self.orders.values().map(|o| o.0).min().map(|seed| seed.to_string()),
+            seed: self.orders.values().map(|o| o.seed).min().map(|seed| seed.to_string()),
             trials: self.trials,
             hits: self.hits,
             failed: self.failed,
@@ -143,13 +172,21 @@ impl Tally {
 
 /// `R1 (counter, predicted)`.
 pub fn subject(finding: &Finding) -> String {
-    let name = finding.location.name.as_deref().unwrap_or("memory");
+    let name = match finding.kind {
+        FindingKind::DataRace => finding.location.name.as_deref().unwrap_or("memory"),
+        FindingKind::LockOrder => "cycle of locks",
+    };
     let standing = match (&finding.origin, finding.certainty) {
         (Some(tool), _) => format!(", by {tool}"),
         (None, Certainty::Predicted) => ", predicted".to_owned(),
         (None, Certainty::Observed) => String::new(),
     };
     format!("{} ({name}{standing})", finding.id)
+}
+
+/// Is this effect the program's failure, and not merely another of its ways?
+pub fn is_failure(effect: &str) -> bool {
+    !matches!(effect, "nothing" | "other output")
 }
 
 /// What went wrong with an execution, if that can be told from itself alone.
@@ -178,6 +215,7 @@ mod tests {
             meetings: Vec::new(),
             interleaving: None,
             deadlock: None,
+            circle: Vec::new(),
             divergence: None,
             schedule: String::new(),
         };
