@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,6 +27,12 @@ impl Progress {
         let (news, heard) = channel();
         let what = what.into();
         Progress { shown: Some((news, std::thread::spawn(move || show(what, &heard)))) }
+    }
+
+    /// Says that a module is being read, as long as one is.
+    pub fn reading(module: Option<&Path>) -> Option<Self> {
+        let name = module?.file_name()?.to_string_lossy().into_owned();
+        Some(Progress::doing(format!("reading the debug information of {name}")))
     }
 
     /// Says how far it has come.

@@ -5,6 +5,7 @@ use raddle_hooks::HookSet;
 use raddle_symbols::{FactsRequest, cached_facts};
 use raddle_wire::facts::{FactsView, ModuleFacts};
 use raddle_wire::log::facts_file;
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,7 +38,8 @@ pub(crate) struct Answer {
 pub(crate) struct FactsMaker {
     questions: Sender<Question>,
     answers: Receiver<Answer>,
-    outstanding: usize,
+    /// What they are about, the one being made first.
+    outstanding: VecDeque<PathBuf>,
 }
 
 impl FactsMaker {
@@ -54,27 +56,33 @@ impl FactsMaker {
                 }
             }
         })?;
-        Ok(FactsMaker { questions, answers, outstanding: 0 })
+        Ok(FactsMaker { questions, answers, outstanding: VecDeque::new() })
     }
 
     /// Puts a question.
     pub(crate) fn ask(&mut self, question: Question) {
         // The thread ends only when this side is gone, or by a panic; then nothing is outstanding
         // and the probe's patience decides.
+        let path = question.path.clone();
         if self.questions.send(question).is_ok() {
-            self.outstanding += 1;
+            self.outstanding.push_back(path);
         }
     }
 
     /// Is somebody waiting for us?
     pub(crate) fn busy(&self) -> bool {
-        self.outstanding > 0
+        !self.outstanding.is_empty()
+    }
+
+    /// The module that is being read.
+    pub(crate) fn reading(&self) -> Option<&Path> {
+        self.outstanding.front().map(PathBuf::as_path)
     }
 
     /// The answers made since the last call.
     pub(crate) fn answers(&mut self) -> Vec<Answer> {
         let answers: Vec<Answer> = self.answers.try_iter().collect();
-        self.outstanding -= answers.len();
+        self.outstanding.drain(..answers.len().min(self.outstanding.len()));
         answers
     }
 }

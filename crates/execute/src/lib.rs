@@ -35,7 +35,7 @@ use raddle_wire::options::{
     DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
 };
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One run of one program, as asked for.
@@ -149,6 +149,9 @@ pub trait Observer {
 
     /// What the detector looked at, once, at the end.
     fn looked(&mut self, _process: u32, _looked: Looked) {}
+
+    /// The target waits while the debug information of this module is read; or waits no more.
+    fn reading(&mut self, _module: Option<&Path>) {}
 
     /// Nothing more has come for now: the moment to flush.
     fn idle(&mut self) {}

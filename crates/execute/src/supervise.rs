@@ -12,7 +12,7 @@ use rustix::event::Timespec;
 use rustix::process::Signal;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,7 @@ pub(crate) fn supervise(
         execution,
         signals,
         facts,
+        reading: None,
         logs: Vec::new(),
         descendants: Vec::new(),
         without_symbols: Vec::new(),
@@ -76,6 +77,8 @@ struct Supervisor<'a> {
     signals: Signals,
     /// Absent without a probe.
     facts: Option<FactsMaker>,
+    /// The module that is being read while the target waits, as the observer was told.
+    reading: Option<PathBuf>,
     logs: Vec<Followed>,
     /// Processes made by followed ones.
     descendants: Vec<ProcessHandle>,
@@ -198,6 +201,10 @@ impl Supervisor<'_> {
                     log.answered(answer.question.request);
                 }
                 records += 1;
+            }
+            if facts.reading() != self.reading.as_deref() {
+                self.reading = facts.reading().map(Path::to_owned);
+                observer.reading(self.reading.as_deref());
             }
         }
         records

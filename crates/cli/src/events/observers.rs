@@ -4,6 +4,7 @@ use super::selection::{Selection, family_of};
 use crate::arguments::Format;
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::progress::Progress;
 use raddle_execute::{Observer, Outcome};
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_report::counts::Counts;
@@ -12,7 +13,7 @@ use raddle_report::{Paint, World};
 use raddle_wire::options::PlaceCount;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where events are written.
 pub struct Output {
@@ -67,6 +68,8 @@ pub struct Stream {
     /// Threads of programs that are gone.
     threads: usize,
     written: u64,
+    /// While the target waits for us.
+    reading: Option<Progress>,
 }
 
 enum Lines {
@@ -96,6 +99,7 @@ impl Stream {
             worlds: BTreeMap::new(),
             threads: 0,
             written: 0,
+            reading: None,
         }
     }
 
@@ -133,6 +137,10 @@ impl Stream {
 }
 
 impl Observer for Stream {
+    fn reading(&mut self, module: Option<&Path>) {
+        self.reading = Progress::reading(module);
+    }
+
     fn program(&mut self, process: u32) {
         if let Some(before) = self.worlds.insert(process, World::default()) {
             self.threads += before.threads().len();
@@ -178,6 +186,8 @@ pub struct Counter {
     names: Names,
     programs: Vec<Program>,
     counted: Vec<Counted>,
+    /// While the target waits for us.
+    reading: Option<Progress>,
 }
 
 /// One program that a process has been.
@@ -198,7 +208,7 @@ struct Counted {
 
 impl Counter {
     pub fn new(selection: Selection, names: Names) -> Self {
-        Counter { selection, names, programs: Vec::new(), counted: Vec::new() }
+        Counter { selection, names, programs: Vec::new(), counted: Vec::new(), reading: None }
     }
 
     pub fn selection(&self) -> &Selection {
@@ -267,6 +277,10 @@ impl Counter {
 }
 
 impl Observer for Counter {
+    fn reading(&mut self, module: Option<&Path>) {
+        self.reading = Progress::reading(module);
+    }
+
     fn program(&mut self, process: u32) {
         self.programs.push(Program { process, world: World::default() });
     }

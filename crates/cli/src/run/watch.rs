@@ -2,6 +2,7 @@
 //! runs.
 
 use super::library::Shelf;
+use crate::progress::Progress;
 use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome};
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
@@ -10,7 +11,7 @@ use raddle_wire::log::HeapBlock;
 use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Gathers what a report is made of.
 pub struct Watch {
@@ -23,12 +24,14 @@ pub struct Watch {
     live: bool,
     /// Something was heard of the target.
     heard: bool,
+    /// While the target waits for us.
+    reading: Option<Progress>,
 }
 
 impl Watch {
     pub fn new(filter: Filter, base: PathBuf, live: bool) -> Self {
         let (gathered, shelf) = (Gathered::default(), Shelf::new());
-        Watch { gathered, shelf, filter, base, live, heard: false }
+        Watch { gathered, shelf, filter, base, live, heard: false, reading: None }
     }
 
     /// Did the target get as far as to be watched?
@@ -116,6 +119,10 @@ impl Observer for Watch {
     fn looked(&mut self, process: u32, looked: Looked) {
         let Looked { accesses, synchronisations, locks } = looked;
         self.gathered.looked(process, findings::Looked { accesses, synchronisations, locks });
+    }
+
+    fn reading(&mut self, module: Option<&Path>) {
+        self.reading = Progress::reading(module);
     }
 
     fn idle(&mut self) {
