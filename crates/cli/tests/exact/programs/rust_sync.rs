@@ -14,9 +14,9 @@ static READY: Condvar = Condvar::new();
 fn main() {
     *MUTEX.lock().unwrap() += 1; // expect: lock-acquired MUTEX; lock-released MUTEX
     let held = MUTEX.lock().unwrap(); // expect: lock-acquired MUTEX
-    assert!(MUTEX.try_lock().is_err());
+    assert!(MUTEX.try_lock().is_err()); // expect: lock-requested MUTEX; lock-failed MUTEX
     drop(held); // expect: lock-released MUTEX
-    drop(MUTEX.try_lock().unwrap()); // expect: lock-acquired MUTEX; lock-released MUTEX
+    drop(MUTEX.try_lock().unwrap()); // expect: lock-requested MUTEX; lock-acquired MUTEX; lock-released MUTEX
     *GATE.write().unwrap() += 1; // expect: lock-acquired GATE; lock-released GATE either
     let one = GATE.read().unwrap(); // expect: lock-acquired GATE shared
     let two = GATE.read().unwrap(); // expect: lock-acquired GATE shared
