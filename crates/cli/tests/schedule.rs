@@ -21,6 +21,8 @@ fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, Strin
     let kept = scratch.path(&format!("kept-{seed}"));
     let _ = std::fs::remove_dir_all(&kept);
     let events = scratch.path("events");
+    // Into a file: when a full pipe has room again is its reader's doing, and no seed's.
+    let written = scratch.path("written");
     let ran = Command::new(raddle())
         .args(["events", "--quiet", "--timeout", "60s", "--only", "sync,thread", "--seed"])
         .arg(seed.to_string())
@@ -32,13 +34,14 @@ fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, Strin
         .args(program)
         .current_dir(scratch.path("."))
         .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&written).unwrap())
         .output()
         .unwrap();
-    let ran = Ran::new(ran);
-    ran.exits(0);
+    Ran::new(ran).exits(0);
     let schedule = std::fs::read_to_string(kept.join("schedule")).unwrap();
     let events = std::fs::read_to_string(&events).unwrap();
-    (without_ids(&events), ran.stdout, schedule)
+    let written = String::from_utf8_lossy(&std::fs::read(&written).unwrap()).into_owned();
+    (without_ids(&events), written, schedule)
 }
 
 /// The kernel's thread ids are not ours to fix: a join waits while the id stands there.
