@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Bump when the same binary should give other names than before.
 const VERSION: u32 = 1;
-/// Places kept of one module: a few runs' tables. Reading these takes a few milliseconds, and must
-/// stay cheaper than reading debug information.
-const MAX_PLACES: usize = 2000;
+/// Places kept of one module: a few runs' tables (counting `true` asks for over two thousand of the
+/// loader's). Reading these takes a few milliseconds, and must stay cheaper than reading debug
+/// information.
+const MAX_PLACES: usize = 8000;
 
 /// The names of one module's places.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct KeptNames {
     /// Asked for in this run.
     asked: BTreeSet<u64>,
     changed: bool,
+    /// Room has been made once; whoever asks for more than fits goes without.
+    made_room: bool,
 }
 
 impl KeptNames {
@@ -42,7 +45,7 @@ impl KeptNames {
         let file = directory.join(format!("{identity}-{VERSION}.names"));
         let known = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let (known, asked) = (known.unwrap_or_default(), BTreeSet::new());
-        Some(KeptNames { file, known, asked, changed: false })
+        Some(KeptNames { file, known, asked, changed: false, made_room: false })
     }
 
     /// The frames at an offset, if they are known.
@@ -54,7 +57,8 @@ impl KeptNames {
     /// Keeps the frames at an offset. When there is no more room, what this run has not asked for
     /// makes some.
     pub fn put(&mut self, offset: u64, frames: &[Frame]) {
-        if self.known.len() >= MAX_PLACES {
+        if self.known.len() >= MAX_PLACES && !self.made_room {
+            self.made_room = true;
             self.known.retain(|offset, _| self.asked.contains(offset));
         }
         if self.known.len() < MAX_PLACES {
