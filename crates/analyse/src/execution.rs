@@ -6,7 +6,7 @@
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
 use crate::order::{Order, Orders};
-use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict};
+use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
@@ -302,13 +302,7 @@ impl Execution {
     ) -> Finding {
         let kinds = [earlier.kind, later.kind];
         let synchronisation = self.plain_reads(bytes.clone()) == PlainReads::Atomic;
-        if kinds.contains(&Kind::Free) {
-            rules.push(Rule::FreeIsWrite);
-        } else if kinds.iter().any(|kind| kind.is_atomic()) {
-            rules.push(Rule::MixedAtomic);
-        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
-            rules.push(Rule::LockTouched);
-        }
+        rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
         Finding {
             kind: FindingKind::DataRace,

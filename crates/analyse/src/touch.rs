@@ -6,7 +6,7 @@
 
 use crate::order::Tenure;
 use raddle_model::clock::Stamp;
-use raddle_model::finding::{FindingAccess, TouchKind};
+use raddle_model::finding::{FindingAccess, Rule, TouchKind};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Place, StackId, ThreadId};
 use std::ops::Range;
@@ -148,6 +148,20 @@ pub fn kind_within(weaker: Kind, stronger: Kind, reads: PlainReads) -> bool {
         !kinds_conflict(*other, weaker, reads) || kinds_conflict(*other, stronger, reads)
     };
     no_better_protected && Kind::ALL.iter().all(conflicts)
+}
+
+/// What the kinds of two racing accesses say about the race. `synchronisation`: the memory is a
+/// synchronisation variable.
+pub fn kinds_rule(kinds: [Kind; 2], synchronisation: bool) -> Option<Rule> {
+    if kinds.contains(&Kind::Free) {
+        Some(Rule::FreeIsWrite)
+    } else if kinds.iter().any(|kind| kind.is_atomic()) {
+        Some(Rule::MixedAtomic)
+    } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
+        Some(Rule::LockTouched)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

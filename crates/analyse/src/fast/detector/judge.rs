@@ -5,7 +5,7 @@ use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, Cell, GRANULE};
 use crate::fast::protocol::{Planes, Suspect};
 use crate::fast::special::Kept;
-use crate::touch::{Kind, PlainReads, kinds_conflict};
+use crate::touch::{Kind, PlainReads, kinds_conflict, kinds_rule};
 use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, ThreadId};
@@ -99,13 +99,7 @@ impl<P: Planes> FastHybrid<P> {
         };
         let synchronisation = reads == PlainReads::Atomic;
         let kinds = [was.kind, is.kind];
-        if kinds.contains(&Kind::Free) {
-            rules.push(Rule::FreeIsWrite);
-        } else if kinds.iter().any(|kind| kind.is_atomic()) {
-            rules.push(Rule::MixedAtomic);
-        } else if synchronisation && kinds.contains(&Kind::Access(AccessKind::Write)) {
-            rules.push(Rule::LockTouched);
-        }
+        rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
         let (then, _) = state.when(earlier.slot, earlier.cell.tick());
         let at = earlier.granule * GRANULE;
