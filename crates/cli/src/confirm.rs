@@ -18,20 +18,20 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::runs::{self, Run};
 use crate::scheduling::Time;
-use crate::trial::{Ending, Plan, run_many};
+use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use locate::{Code, Located, Locator};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
 use raddle_report::findings::text::fixed;
-use raddle_report::findings::{Confirmation, Finding, Rebuilt};
+use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tally::{Tally, subject};
+use tally::{Habit, Tally, subject};
 
 /// Makes the findings of a run happen, one by one
 ///
@@ -131,15 +131,11 @@ impl Confirm {
             .iter()
             .filter(|finding| self.only.is_empty() || self.only.contains(&finding.id))
             .collect();
-        let rebuilt: BTreeSet<&str> = wanted
-            .iter()
-            .filter(|finding| locator.is_rebuilt(finding))
-            .map(|finding| finding.id.as_str())
-            .collect();
-        let reported = match rebuilt.is_empty() {
-            true => BTreeSet::new(),
-            false => self.reported(&report)?,
-        };
+        let rebuilt: Vec<&Finding> =
+            wanted.iter().copied().filter(|finding| locator.is_rebuilt(finding)).collect();
+        let reported = self.reported(&report, &rebuilt)?;
+        let rebuilt: BTreeSet<&str> = rebuilt.iter().map(|finding| finding.id.as_str()).collect();
+        let mut habits = Habits::default();
         let mut confirmed = false;
         let mut results = BTreeMap::new();
         for finding in wanted {
@@ -161,9 +157,12 @@ impl Confirm {
                 }
             };
             let directory = file.parent().unwrap_or(Path::new("."));
-            let plan = self.plan(&report, code);
+            let target = report.target_of(finding);
+            let plan = self.plan(target, code);
+            let exit = report.outcome.exit.filter(|_| finding.target.is_none());
+            let habit = habits.of(target, || self.habit(&plan, exit))?;
             let (mut confirmation, line) =
-                self.try_it(finding, &plan, &report, directory, &interrupt)?;
+                self.try_it(finding, &plan, habit, directory, &interrupt)?;
             confirmed |= confirmation.confirmed;
             println!("{line}");
             if is_rebuilt {
@@ -228,31 +227,58 @@ impl Confirm {
         Detection { program, cwd, hooks, time: self.time, timeout: self.timeout }
     }
 
-    /// The fingerprints that the detector gives the program as it is built now.
-    fn reported(&self, report: &Report) -> Result<BTreeSet<String>, Failure> {
-        let _progress = Progress::doing("the program was rebuilt: looking for its races");
-        let (program, hooks) = (Confirm::words(&report.target.argv), self.hooks(report));
-        let detection = self.detection(&program, Some(Path::new(&report.target.cwd)), &hooks);
-        let now = detection.aside(self.seed)?;
-        Ok(now.findings.into_iter().map(|finding| finding.fingerprint).collect())
+    /// The fingerprints that the detector gives the programs of these findings as they are built now.
+    fn reported(&self, report: &Report, rebuilt: &[&Finding]) -> Result<BTreeSet<String>, Failure> {
+        let mut targets: Vec<&Target> = rebuilt.iter().map(|f| report.target_of(f)).collect();
+        targets.dedup();
+        let mut fingerprints = BTreeSet::new();
+        for target in targets {
+            let _progress = Progress::doing("the program was rebuilt: looking for its races");
+            let (program, hooks) = (Confirm::words(&target.argv), self.hooks(target));
+            let detection = self.detection(&program, Some(Path::new(&target.cwd)), &hooks);
+            let now = detection.aside(self.seed)?;
+            fingerprints.extend(now.findings.into_iter().map(|finding| finding.fingerprint));
+        }
+        Ok(fingerprints)
     }
 
     /// The hook files of the run, and ours.
-    fn hooks(&self, report: &Report) -> Vec<PathBuf> {
-        let known = report.target.hooks.iter().map(PathBuf::from);
+    fn hooks(&self, target: &Target) -> Vec<PathBuf> {
+        let known = target.hooks.iter().map(PathBuf::from);
         known.chain(self.hooks.iter().cloned()).collect()
     }
 
-    fn plan(&self, report: &Report, code: Code) -> Plan {
+    /// What the program does when nobody directs it: effects are told by the difference.
+    fn habit(&self, plan: &Plan, exit: Option<i32>) -> Result<Habit, Failure> {
+        let mut plan = plan.clone();
+        plan.schedule = ScheduleOptions {
+            policy: PolicyChoice::RoundRobin,
+            watch: Vec::new(),
+            lock_points: false,
+            cycle: Vec::new(),
+            ..plan.schedule
+        };
+        let scratch = RunDirectory::temporary()?;
+        let mut habit = Habit { exit: exit.map(Ending::Exit), output: None };
+        run_many(&[plan], 1, scratch.path(), &mut |_, result, written| {
+            if let Some(TrialResult { end: end @ Ending::Exit(_), .. }) = result {
+                habit.output = (*habit.exit.get_or_insert(end) == end).then_some(written.output);
+            }
+            true
+        })?;
+        Ok(habit)
+    }
+
+    fn plan(&self, target: &Target, code: Code) -> Plan {
         let (policy, watch, cycle) = match code {
             Code::Race(watch) => (PolicyChoice::RaceDirected, watch, Vec::new()),
             Code::Cycle(cycle) => (PolicyChoice::LockDirected, Vec::new(), cycle),
         };
         Plan {
-            program: Confirm::words(&report.target.argv),
-            cwd: PathBuf::from(&report.target.cwd),
+            program: Confirm::words(&target.argv),
+            cwd: PathBuf::from(&target.cwd),
             limit_ms: self.timeout.as_millis() as u64,
-            hooks: self.hooks(report),
+            hooks: self.hooks(target),
             record: false,
             schedule: ScheduleOptions {
                 policy,
@@ -271,12 +297,12 @@ impl Confirm {
         &self,
         finding: &Finding,
         plan: &Plan,
-        report: &Report,
+        habit: &Habit,
         directory: &Path,
         interrupt: &Interrupt,
     ) -> Result<(Confirmation, String), Failure> {
         let ScheduleOptions { watch, cycle, .. } = &plan.schedule;
-        let mut tally = Tally::new(report.outcome.exit.map(Ending::Exit), cycle.clone());
+        let mut tally = Tally::new(habit.clone(), cycle.clone());
         // Without code to watch there is nothing to try.
         let trials = if watch.is_empty() && cycle.is_empty() { 0 } else { self.trials };
         // A deadlock has no two orders.
@@ -332,6 +358,28 @@ impl Confirm {
     fn workers(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         self.jobs.unwrap_or_else(processors)
+    }
+}
+
+/// What each program does when nobody directs it, found out when it is first asked for.
+#[derive(Debug, Default)]
+struct Habits(Vec<(Target, Habit)>);
+
+impl Habits {
+    fn of(
+        &mut self,
+        target: &Target,
+        find_out: impl FnOnce() -> Result<Habit, Failure>,
+    ) -> Result<&Habit, Failure> {
+        let known = self.0.iter().position(|(known, _)| known == target);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.0.push((target.clone(), find_out()?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].1)
     }
 }
 

@@ -139,7 +139,17 @@ fn each_test_by_itself_and_one_report() {
         let text = finding.to_string();
         text.contains("bump") && text.contains("src/lib.rs")
     };
-    assert!(json["findings"].as_array().unwrap().iter().any(ours), "{json:#}");
+    let found = json["findings"].as_array().unwrap().iter().find(|finding| ours(finding));
+    let id = found.unwrap_or_else(|| panic!("{json:#}"))["id"].as_str().unwrap();
+    assert!(
+        ran.stderr.contains("seen in: ") && ran.stderr.contains("--exact tests::racy"),
+        "{ran:?}"
+    );
+    // It is the racy test that is executed again, not the first.
+    let mut confirm = Command::new(raddle());
+    confirm.args(["confirm", id, "--trials", "5"]).current_dir(scratch.path("."));
+    let confirmed = Ran::new(confirm.env("RUST_BACKTRACE", "0").output().unwrap());
+    assert!(confirmed.exits(66).stdout.contains("confirmed"), "{confirmed:?}");
 
     cargo(&scratch, &["test", "--lib", "--", "clean"]).exits(0);
     cargo(&scratch, &["test", "--lib", "--", "failing"]).exits(101);

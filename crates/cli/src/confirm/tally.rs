@@ -26,10 +26,17 @@ pub struct Tally {
     effects: BTreeMap<(u8, String), u64>,
     /// The requests of the cycle of locks, if it is one.
     cycle: Vec<CyclePart>,
-    /// How the target ended when the races were looked for.
-    exit: Option<Ending>,
-    /// What it wrote the first time it ended so.
-    usual: Option<Vec<u8>>,
+    /// Effects are told by the difference from this.
+    habit: Habit,
+}
+
+/// What a program does when nobody directs it. What is not known is taken from the first trial.
+#[derive(Debug, Clone, Default)]
+pub struct Habit {
+    /// How it ends.
+    pub exit: Option<Ending>,
+    /// What it writes.
+    pub output: Option<Vec<u8>>,
 }
 
 /// The execution that stands for an order.
@@ -42,9 +49,9 @@ pub struct Kept {
 }
 
 impl Tally {
-    /// Nothing yet, of a program that usually ends so.
-    pub fn new(exit: Option<Ending>, cycle: Vec<CyclePart>) -> Tally {
-        Tally { exit, cycle, ..Tally::default() }
+    /// Nothing yet, of a program that usually does this.
+    pub fn new(habit: Habit, cycle: Vec<CyclePart>) -> Tally {
+        Tally { habit, cycle, ..Tally::default() }
     }
 
     /// One more trial.
@@ -88,12 +95,12 @@ impl Tally {
         if let Some(effect) = effect_of(result, written) {
             return effect;
         }
-        let exit = *self.exit.get_or_insert(result.end);
+        let exit = *self.habit.exit.get_or_insert(result.end);
         match result.end {
             Ending::Exit(code) if exit != result.end => return format!("exit code {code}"),
             _ => {}
         }
-        let usual = self.usual.get_or_insert_with(|| written.output.clone());
+        let usual = self.habit.output.get_or_insert_with(|| written.output.clone());
         if *usual == written.output { "nothing".into() } else { "other output".into() }
     }
 
@@ -223,10 +230,11 @@ mod tests {
             output: output.as_bytes().to_vec(),
             errors: errors.as_bytes().to_vec(),
         };
-        let mut tally = Tally::default();
+        let habit = Habit { exit: None, output: Some(b"2".to_vec()) };
+        let mut tally = Tally::new(habit, Vec::new());
         let mut effect = |end, out, err| tally.effect(&result(end), &written(out, err));
-        assert_eq!(effect(Ending::Exit(0), "2", ""), "nothing");
         assert_eq!(effect(Ending::Exit(0), "1", ""), "other output");
+        assert_eq!(effect(Ending::Exit(0), "2", ""), "nothing");
         assert_eq!(effect(Ending::Exit(3), "2", ""), "exit code 3");
         assert_eq!(effect(Ending::Signal(11), "", ""), "killed by signal 11");
         assert_eq!(effect(Ending::Signal(6), "", "x: Assertion `a' failed."), "failed assertion");

@@ -154,6 +154,7 @@ fn named(
         count: found.finding.count,
         rules: found.finding.rules.clone(),
         origin: None,
+        target: None,
         accesses,
         waits: found
             .finding

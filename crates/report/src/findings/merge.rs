@@ -25,6 +25,9 @@ pub fn merge(reports: Vec<Report>) -> Option<Report> {
             for wait in &mut finding.waits {
                 wait.process = process(wait.process);
             }
+            if finding.target.is_none() && report.target != merged.target {
+                finding.target = Some(report.target.clone());
+            }
             all.push(finding);
         }
         for module in report.modules {
@@ -87,7 +90,21 @@ mod tests {
         assert_eq!(counts, [("R1", 12), ("R2", 1), ("R3", 1), ("R4", 2)]);
         assert_eq!((merged.summary.findings, merged.summary.predicted), (4, 2));
         assert_eq!(merged.summary.accesses, Some(2468));
+        assert!(merged.findings.iter().all(|finding| finding.target.is_none()));
         let process = merged.findings[2].accesses[0].process;
         assert!(merged.thread(merged.findings[2].accesses[0].thread, process).is_some());
+    }
+
+    #[test]
+    fn a_finding_of_another_program_says_whose_it_is() {
+        let (one, mut other) = (typed::bank(), typed::bank());
+        other.target.argv = vec!["./shop".into(), "--open".into()];
+        other.findings.truncate(1);
+        other.findings[0].accesses[0].stack[0].line = Some(99);
+        let merged = merge(vec![one, other]).unwrap();
+        let shop = |finding: &&Finding| merged.target_of(finding).argv[0] == "./shop";
+        let shops: Vec<&Finding> = merged.findings.iter().filter(shop).collect();
+        assert_eq!(shops.len(), 1);
+        assert_eq!(shops[0].accesses[0].stack[0].line, Some(99));
     }
 }

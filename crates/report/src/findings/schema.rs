@@ -167,12 +167,22 @@ pub struct Finding {
     pub waits: Vec<Wait>,
     /// The memory concerned.
     pub location: Location,
+    /// What was run when it was found, where the report merges executions of several programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// What came of trying to make it happen; absent until somebody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
     /// What it does to the program; absent until somebody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
+}
+
+impl Report {
+    /// What was run when a finding of this report was made.
+    pub fn target_of<'a>(&'a self, finding: &'a Finding) -> &'a Target {
+        finding.target.as_ref().unwrap_or(&self.target)
+    }
 }
 
 impl Finding {

@@ -34,6 +34,7 @@ pub fn report(
             count: 1,
             rules: Vec::new(),
             origin: Some(candidate.tool.to_string()),
+            target: None,
             accesses: accesses.to_vec(),
             waits: Vec::new(),
             location: location(candidate.variable.clone()),

@@ -86,6 +86,7 @@ pub(in crate::findings) fn verdict(finding: &Finding) -> String {
 /// What later stages learnt, each with its label.
 pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
+    said.extend(finding.target.as_ref().map(|target| ("seen in: ", target.argv.join(" "))));
     if let Some(confirmation) = &finding.confirmation {
         let Confirmation { trials, hits, adjacent, .. } = *confirmation;
         let tried = number(trials, "execution", "executions");
