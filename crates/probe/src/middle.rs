@@ -6,27 +6,34 @@
 //! does for them exactly what `FastHybrid::access` does: stamp, fence, look. Anything it is not sure of
 //! goes to Rust: before the stamp as an ordinary access, after it to have the others looked at again.
 //!
-//! It serves aligned accesses of four and eight bytes. Called with the flags ours, the address and the
-//! site in their slots; keeps every register.
+//! It serves accesses of up to 32 bytes that lie in one line. Called with the flags ours, the address and
+//! the site in their slots; keeps every register. [`path`] is the assembly.
+
+mod path;
 
 use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
-use crate::trampoline;
 use raddle_analyse::fast::access::AccessId;
 use raddle_analyse::fast::{SLOTS, Side, Standing};
-use raddle_dynamorio::block::CodeAddress;
-use raddle_dynamorio::slots::Slots;
+
+pub use path::MiddlePath;
+use std::mem::offset_of;
 
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Frames that a row has room for; a deeper stack is left to Rust.
 const FRAMES: usize = 30;
-/// Rows of a thread, a power of two that the assembly knows.
-const ROWS: usize = 1024;
+/// Rows of a thread.
+const ROWS: usize = 1 << ROW_BITS;
+const ROW_BITS: u32 = 10;
+const ROW_SIZE: usize = 512;
+/// How the row of a site and a stack pointer is found.
+const SPREAD_SITE: u32 = 0x9E37_79B1;
+const SPREAD: u32 = 0x85EB_CA6B;
 /// No lock set is like this.
 const UNLIKE: u32 = u32::MAX;
 
-/// What the path knows of its thread. The assembly knows the offsets.
+/// What the path knows of its thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Middle {
@@ -41,7 +48,8 @@ pub struct Middle {
     /// Which lock sets the thread's own excludes for being alike; [`UNLIKE`] if none.
     alike: u32,
     no_locks: u32,
-    saved: [u64; 7],
+    /// The application's registers while the path runs.
+    saved: [u64; 9],
     /// The access that was stamped.
     stamped: u32,
     /// It is to be looked at again.
@@ -61,38 +69,30 @@ pub struct Middle {
     empty: Reservation,
 }
 
-const _: () = {
-    assert!(std::mem::offset_of!(Middle, sharers) == 0x28);
-    assert!(std::mem::offset_of!(Middle, own) == 0x38);
-    assert!(std::mem::offset_of!(Middle, alike_table) == 0x40);
-    assert!(std::mem::offset_of!(Middle, saved) == 0x50);
-    assert!(std::mem::offset_of!(Middle, stamped) == 0x88);
-    assert!(std::mem::offset_of!(Middle, limits) == 0x98);
-    assert!(std::mem::offset_of!(Middle, cell_keys) == 0x118);
-    assert!(std::mem::offset_of!(Middle, access_keys) == 0x318);
-    assert!(std::mem::offset_of!(Middle, lock_tables) == 0x518);
-    assert!(std::mem::offset_of!(Middle, own_locks) == 0x618);
-    assert!(std::mem::offset_of!(Middle, stack) == 0x620);
-    assert!(std::mem::offset_of!(Row, frames) == 32);
-    assert!(SLOTS <= ROOM && std::mem::size_of::<Row>() == 512);
-};
+const _: () = assert!(SLOTS <= ROOM && ROWS == 1 << ROW_BITS && size_of::<Row>() == ROW_SIZE);
 
 /// An access described before, as the assembly compares it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Row {
+    head: RowHead,
+    frames: [(u64, u64); FRAMES],
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct RowHead {
     sp: u64,
     site: u32,
     access: AccessId,
     depth: u32,
     unused: [u32; 3],
-    frames: [(u64, u64); FRAMES],
 }
 
 impl Middle {
     /// For a new thread.
     pub fn new(shadow: &Shadow) -> Option<Box<Middle>> {
-        let memory = Reservation::new(ROWS * std::mem::size_of::<Row>())?;
+        let memory = Reservation::new(ROWS * ROW_SIZE)?;
         let keys = |offset: usize| {
             std::array::from_fn(|slot| {
                 [0, 1].map(|side| {
@@ -111,7 +111,7 @@ impl Middle {
             alike_table: shadow.alike_table(),
             alike: UNLIKE,
             no_locks: 1,
-            saved: [0; 7],
+            saved: [0; 9],
             stamped: 0,
             look: 0,
             count: 0,
@@ -124,7 +124,7 @@ impl Middle {
             own_locks: 0,
             stack: (0, 0),
             memory,
-            empty: Reservation::new(ROWS * std::mem::size_of::<Row>())?,
+            empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
     }
 
@@ -167,264 +167,18 @@ impl Middle {
         if frames.len() > FRAMES {
             return;
         }
-        let depth = frames.len() as u32;
-        let mut row = Row { site, sp, access, depth, frames: [(0, 0); FRAMES], unused: [0; 3] };
-        row.frames[..frames.len()].copy_from_slice(frames);
-        self.memory.write(row_of(site, sp), row);
+        let row = RowHead { sp, site, access, depth: frames.len() as u32, unused: [0; 3] };
+        let at = row_of(site, sp) * ROW_SIZE;
+        self.memory.write_at(at, row);
+        let first = at + offset_of!(Row, frames);
+        for (number, frame) in frames.iter().enumerate() {
+            self.memory.write_at(first + number * size_of::<(u64, u64)>(), *frame);
+        }
     }
 }
 
 /// The row of an access; the assembly computes the same.
 fn row_of(site: u32, sp: u64) -> usize {
-    let mixed = site.wrapping_mul(0x9E37_79B1) ^ (sp as u32 >> 4);
-    (mixed.wrapping_mul(0x85EB_CA6B) >> 22) as usize
-}
-
-// Registers: rax Middle, rcx address, rdx access or limit, r8 the others, rsi slot, rbx, rdi, r9 scratch.
-core::arch::global_asm!(
-    r#"
-.macro raddle_restore
- mov rcx, [rax + 0x50]
- mov rdx, [rax + 0x58]
- mov rbx, [rax + 0x60]
- mov rsi, [rax + 0x68]
- mov rdi, [rax + 0x70]
- mov r8, [rax + 0x78]
- mov r9, [rax + 0x80]
- mov rax, qword ptr gs:[0x5A5A0008]
-.endm
-
-# The cell at offset `at` of the plane `side` (0 writes, 8 reads) of slot rsi: ordered, or excluded?
-.macro raddle_other side, at
- mov r9d, esi
- shl r9d, 4
- mov rbx, rcx
- xor rbx, [rax + r9 + 0x118 + \side]
- mov ebx, [rbx + \at]
- cmp ebx, edx
- jbe 5f
- shr ebx, 4
- mov r9, [rax + rsi * 8 + 0x518]
- mov ebx, [r9 + rbx * 4]
- mov r9, [rax + 0x40]
- mov ebx, [r9 + rbx * 4]
- cmp ebx, [rax + 0x48]
- jne 7f
-5:
-.endm
-
-# Is what the own cell at offset `at` held stood for? All its bytes must be; and no lock is held now, or
-# those held then were alike, or it is the own stack.
-.macro raddle_own at
- mov esi, [rbx + \at]
- test esi, esi
- jz 5f
- mov r8d, esi
- not r8d
- test r8d, 0xf
- jnz 6f
- cmp dword ptr [rax + 0x4c], 0
- jne 5f
- shr esi, 4
- mov r9, [rax + 0x618]
- mov esi, [r9 + rsi * 4]
- mov r9, [rax + 0x40]
- mov esi, [r9 + rsi * 4]
- cmp esi, [rax + 0x48]
- je 5f
- cmp rcx, [rax + 0x620]
- jb 6f
- cmp rcx, [rax + 0x628]
- jae 6f
-5:
-.endm
-
-.macro raddle_middle side, wide
- .p2align 6
- mov qword ptr gs:[0x5A5A0008], rax
- mov rax, qword ptr gs:[0x5A5A00A0]
- mov [rax + 0x50], rcx
- mov [rax + 0x58], rdx
- mov [rax + 0x60], rbx
- mov [rax + 0x68], rsi
- mov [rax + 0x70], rdi
- mov [rax + 0x78], r8
- mov [rax + 0x80], r9
- mov rcx, qword ptr gs:[0x5A5A0030]
- test cl, 3
- jnz 6f
- .if \wide
- mov edx, ecx
- and edx, 63
- cmp edx, 56
- ja 6f
- .endif
- # The description: one made before at this site, with this stack and these locks.
- mov rbx, qword ptr gs:[0x5A5A0038]
- lea rsi, [rsp + 136]
- imul edx, ebx, 0x9E3779B1
- mov edi, esi
- shr edi, 4
- xor edx, edi
- imul edx, edx, 0x85EBCA6B
- shr edx, 22
- shl edx, 9
- add rdx, [rax + 0x30]
- cmp [rdx + 8], ebx
- jne 6f
- cmp [rdx], rsi
- jne 6f
- mov edi, [rdx + 16]
- lea r8, [rdx + 32]
- test edi, edi
- jz 2f
-1:
- mov rbx, [r8]
- mov rbx, [rbx]
- cmp rbx, [r8 + 8]
- jne 6f
- add r8, 16
- dec edi
- jnz 1b
-2:
- mov edx, [rdx + 12]
- # The own cells.
- mov rbx, rcx
- xor rbx, [rax + 0x08 + \side]
- mov rdi, rcx
- xor rdi, [rax + 0x18 + \side]
- raddle_own 0
- .if \wide
- raddle_own 4
- .endif
- # Stamp: what first, then when; the exchange is the fence.
- mov dword ptr [rdi], edx
- .if \wide
- mov dword ptr [rdi + 4], edx
- .endif
- mov [rax + 0x88], rdx
- mov rsi, [rax]
- .if \wide
- xchg [rbx], rsi
- .else
- xchg dword ptr [rbx], esi
- .endif
- inc qword ptr [rax + 0x90]
- # Look: who shares the line?
- mov rdi, rcx
- shr rdi, 6
- shl rdi, 3
- add rdi, [rax + 0x28]
- mov esi, [rax + 0x38]
- .if \side
- test [rdi + 4], esi
- jnz 3f
- lock or [rdi + 4], esi
-3:
- mov r8d, [rdi]
- .else
- test [rdi], esi
- jnz 3f
- lock or [rdi], esi
-3:
- mov r8d, [rdi]
- or r8d, [rdi + 4]
- .endif
- not esi
- and r8d, esi
- jz 9f
- js 7f
-4:
- bsf esi, r8d
- mov edx, [rax + rsi * 4 + 0x98]
- raddle_other 0, 0
- .if \wide
- raddle_other 0, 4
- .endif
- .if \side == 0
- raddle_other 8, 0
- .if \wide
- raddle_other 8, 4
- .endif
- .endif
- lea edi, [r8 - 1]
- and r8d, edi
- jnz 4b
-9:
- raddle_restore
- ret
-6:
- raddle_restore
- jmp qword ptr gs:[0x5A5A00A8]
-7:
- mov dword ptr [rax + 0x8c], 1
- raddle_restore
- jmp qword ptr gs:[0x5A5A00A8]
-.endm
-
- .p2align 6
-.globl raddle_middle_begin
-.hidden raddle_middle_begin
-.globl raddle_middle_end
-.hidden raddle_middle_end
-.globl raddle_middle_write_8
-.hidden raddle_middle_write_8
-.globl raddle_middle_read_4
-.hidden raddle_middle_read_4
-.globl raddle_middle_read_8
-.hidden raddle_middle_read_8
-raddle_middle_begin:
- raddle_middle 0, 0
- .p2align 6
-raddle_middle_write_8:
- raddle_middle 0, 1
- .p2align 6
-raddle_middle_read_4:
- raddle_middle 8, 0
- .p2align 6
-raddle_middle_read_8:
- raddle_middle 8, 1
-raddle_middle_end:
-"#
-);
-
-unsafe extern "C" {
-    static raddle_middle_begin: u8;
-    static raddle_middle_write_8: u8;
-    static raddle_middle_read_4: u8;
-    static raddle_middle_read_8: u8;
-    static raddle_middle_end: u8;
-}
-
-/// The installed code.
-#[derive(Debug, Clone, Copy)]
-pub struct MiddlePath {
-    code: CodeAddress,
-}
-
-impl MiddlePath {
-    /// Makes it work for these slots and places it where the code cache can call it.
-    pub fn install(slots: Slots) -> Result<MiddlePath, &'static str> {
-        // SAFETY: both labels delimit one stretch of our own text.
-        let template = unsafe {
-            let begin = &raw const raddle_middle_begin;
-            let end = &raw const raddle_middle_end;
-            std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
-        };
-        // In each of the four: rax saved, restored three times, four slots read.
-        const PATCHES: usize = 4 * 9;
-        Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
-    }
-
-    /// The entry for accesses of this side and size, if it serves them.
-    pub fn entry(&self, side: Side, size: u32) -> Option<CodeAddress> {
-        let label = match (side, size) {
-            (Side::Write, 4) => &raw const raddle_middle_begin,
-            (Side::Write, 8) => &raw const raddle_middle_write_8,
-            (Side::Read, 4) => &raw const raddle_middle_read_4,
-            (Side::Read, 8) => &raw const raddle_middle_read_8,
-            _ => return None,
-        };
-        Some(self.code.offset(label as usize - &raw const raddle_middle_begin as usize))
-    }
+    let mixed = site.wrapping_mul(SPREAD_SITE) ^ (sp as u32 >> 4);
+    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - ROW_BITS)) as usize
 }

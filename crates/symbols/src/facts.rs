@@ -2,10 +2,12 @@
 //!
 //! Each part of the table has its own file: function entries are found here by name, behind
 //! indirect functions by [`crate::ifunc`], inlined instances by [`crate::inlined`], atomic accesses
-//! by [`crate::atomics`], loops that wait by [`crate::waiting`].
+//! by [`crate::atomics`], loops that wait by [`crate::waiting`], memory that is never written by
+//! [`crate::constant`].
 
 use crate::atomics;
 use crate::binary::Binary;
+use crate::constant;
 use crate::debug_files::DebugSources;
 use crate::demangle;
 use crate::error::SymbolError;
@@ -58,6 +60,13 @@ pub fn module_facts_from(
         runtime,
         has_symbols: binary.has_symbols,
         hooks: entries.into_iter().map(|(at, hook)| (binary.offset(at), hook)).collect(),
+        constant: constant::ranges(&binary.image)
+            .into_iter()
+            .map(|range| {
+                let length = (range.end - range.start).try_into().unwrap_or(u32::MAX);
+                (binary.offset(range.start), length)
+            })
+            .collect(),
         ..ModuleFacts::default()
     };
     for found in loops {

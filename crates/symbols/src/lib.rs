@@ -10,6 +10,7 @@ mod atomics;
 mod binary;
 mod cache;
 mod code;
+mod constant;
 mod debug_files;
 pub mod demangle;
 mod dwarf;

@@ -6,19 +6,20 @@
 //!
 //! ```text
 //! magic "RADDFACT"  u32 version  u32 flags
-//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_spins  u32 n_exits  u32 0
+//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_spins  u32 n_exits  u32 n_constant
 //! n_hooks   x { u64 offset, u32 hook, u32 0 }       function entries
 //! n_inlined x { u64 offset, u32 hook, u32 0 }       atomic instructions of inlined instances
 //! n_atomic  x { u64 offset, u32 length, u32 0 }     plain accesses that are atomic by their call chain
 //! n_spins   x { u64 offset, u32 0, u32 0 }          loads of loops that wait for a change
 //! n_exits   x { u64 offset, u32 value, u32 kind }   where loops around a condition wait are left
+//! n_constant x { u64 offset, u32 length, u32 0 }    memory that the program never writes
 //! ```
 
 use crate::WireError;
 
 const MAGIC: &[u8; 8] = b"RADDFACT";
 /// Bump on any change of layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 const HEADER: usize = 40;
 const ROW: usize = 16;
 
@@ -44,6 +45,9 @@ pub struct ModuleFacts {
     pub spin_reads: Vec<u64>,
     /// Where control goes when a loop around a condition wait is left or passed over.
     pub wait_exits: Vec<WaitExit>,
+    /// Ranges (offset, length) of the module's memory that the program never writes: nothing races
+    /// with a read there.
+    pub constant: Vec<(u64, u32)>,
 }
 
 /// The exit of a loop around a condition wait.
@@ -113,7 +117,7 @@ impl ModuleFacts {
             self.atomic.len() as u32,
             self.spin_reads.len() as u32,
             self.wait_exits.len() as u32,
-            0,
+            self.constant.len() as u32,
         ] {
             out.extend_from_slice(&n.to_le_bytes());
         }
@@ -126,8 +130,9 @@ impl ModuleFacts {
             (exit.offset, value, kind)
         });
         let exits = exits.collect();
+        let constant = plain(&self.constant);
         for mut rows in
-            [plain(&self.hooks), plain(&self.inlined), plain(&self.atomic), spins, exits]
+            [plain(&self.hooks), plain(&self.inlined), plain(&self.atomic), spins, exits, constant]
         {
             rows.sort_unstable();
             for (offset, value, kind) in rows {
@@ -149,6 +154,7 @@ pub struct FactsView<'a> {
     atomic: &'a [u8],
     spin_reads: &'a [u8],
     wait_exits: &'a [u8],
+    constant: &'a [u8],
 }
 
 impl<'a> FactsView<'a> {
@@ -165,15 +171,16 @@ impl<'a> FactsView<'a> {
                 expected: VERSION,
             });
         }
-        let lengths = [2, 3, 4, 5, 6].map(word).map(|n| n as usize * ROW);
+        let lengths = [2, 3, 4, 5, 6, 7].map(word).map(|n| n as usize * ROW);
         if bytes.len() != HEADER + lengths.iter().sum::<usize>() {
             return Err(WireError::Damaged("module facts", format!("{} bytes", bytes.len())));
         }
         let (hooks, rest) = bytes[HEADER..].split_at(lengths[0]);
         let (inlined, rest) = rest.split_at(lengths[1]);
         let (atomic, rest) = rest.split_at(lengths[2]);
-        let (spin_reads, wait_exits) = rest.split_at(lengths[3]);
-        Ok(FactsView { flags: word(1), hooks, inlined, atomic, spin_reads, wait_exits })
+        let (spin_reads, rest) = rest.split_at(lengths[3]);
+        let (wait_exits, constant) = rest.split_at(lengths[4]);
+        Ok(FactsView { flags: word(1), hooks, inlined, atomic, spin_reads, wait_exits, constant })
     }
 
     /// See [`ModuleFacts::guarded`].
@@ -203,11 +210,12 @@ impl<'a> FactsView<'a> {
 
     /// Is a plain access at this offset atomic by its call chain?
     pub fn is_atomic(&self, offset: u64) -> bool {
-        let after = partition(self.atomic, |o| o <= offset);
-        after > 0 && {
-            let (start, length) = row(self.atomic, after - 1);
-            offset - start < u64::from(length)
-        }
+        is_in_range(self.atomic, offset)
+    }
+
+    /// Does the program never write the memory at this offset?
+    pub fn is_constant(&self, offset: u64) -> bool {
+        is_in_range(self.constant, offset)
     }
 }
 
@@ -247,6 +255,14 @@ fn partition(rows: &[u8], before: impl Fn(u64) -> bool) -> usize {
     low
 }
 
+fn is_in_range(rows: &[u8], offset: u64) -> bool {
+    let after = partition(rows, |o| o <= offset);
+    after > 0 && {
+        let (start, length) = row(rows, after - 1);
+        offset - start < u64::from(length)
+    }
+}
+
 fn rows_at(rows: &[u8], offset: u64) -> impl Iterator<Item = u32> + '_ {
     let first = partition(rows, |o| o < offset);
     (first..rows.len() / ROW).map(|i| row(rows, i)).take_while(move |r| r.0 == offset).map(|r| r.1)
@@ -270,6 +286,7 @@ mod tests {
                 WaitExit { offset: 0x400, condition: LoopCondition::Offset(0x8000) },
                 WaitExit { offset: 0x440, condition: LoopCondition::Unknown },
             ],
+            constant: vec![(0x5000, 0x1000)],
         }
     }
 
@@ -287,6 +304,7 @@ mod tests {
         assert_eq!(view.wait_exit(0x400), Some(LoopCondition::Offset(0x8000)));
         assert_eq!(view.wait_exit(0x420), Some(LoopCondition::Register(3, -8)));
         assert_eq!(view.wait_exit(0x440), Some(LoopCondition::Unknown));
+        assert!(view.is_constant(0x5fff) && !view.is_constant(0x6000));
         assert_eq!((view.wait_exit(0x3ff), view.wait_exit(0x441)), (None, None));
     }
 

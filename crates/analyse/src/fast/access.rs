@@ -3,11 +3,13 @@
 //! Descriptions and lock sets are never forgotten; there are as many as the program has distinct
 //! combinations of instruction and call stack, and of locks held at once, not as it has accesses.
 
-use crate::fast::cell::Bytes;
+use crate::fast::cell::{Bytes, GRANULE};
 use crate::touch::Kind;
 use raddle_model::lockset::LockSet;
 use raddle_model::{LockMode, Place, StackId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Stands for a [`Record`]; zero for none.
@@ -41,10 +43,22 @@ pub enum Record {
 }
 
 /// All descriptions. Looking one up takes no lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Accesses {
     records: boxcar::Vec<Record>,
     ids: Mutex<FxHashMap<Record, AccessId>>,
+    /// Numbers of [`Record::Several`] that were asked for lately, by a hash of their parts.
+    merged: Box<[AtomicU32]>,
+}
+
+/// How many of them.
+const MERGED: usize = 1 << 12;
+
+impl Default for Accesses {
+    fn default() -> Accesses {
+        let merged = (0..MERGED).map(|_| AtomicU32::new(0)).collect();
+        Accesses { records: boxcar::Vec::new(), ids: Mutex::default(), merged }
+    }
 }
 
 impl Accesses {
@@ -70,10 +84,28 @@ impl Accesses {
         if old_bytes & !bytes == 0 || old == new {
             return new;
         }
-        let mut parts = vec![(bytes, new)];
-        self.each(old, old_bytes & !bytes, |part, one| parts.push((part, one)));
-        parts.sort_by_key(|(bytes, _)| *bytes);
-        self.intern(Record::Several(parts))
+        // No more than a granule has bytes.
+        let mut room = [(0, AccessId(0)); GRANULE as usize];
+        room[0] = (bytes, new);
+        let mut length = 1;
+        self.each(old, old_bytes & !bytes, |part, one| {
+            room[length] = (part, one);
+            length += 1;
+        });
+        let parts = &mut room[..length];
+        parts.sort_unstable_by_key(|(bytes, _)| *bytes);
+        let mut hasher = FxHasher::default();
+        parts.hash(&mut hasher);
+        let lately = &self.merged[(hasher.finish() >> 32) as usize % MERGED];
+        let id = AccessId(lately.load(Ordering::Acquire));
+        match self.get(id) {
+            Some(Record::Several(known)) if known == parts => id,
+            _ => {
+                let id = self.intern(Record::Several(parts.to_vec()));
+                lately.store(id.0, Ordering::Release);
+                id
+            }
+        }
     }
 
     /// Calls `visit` for each access among the `bytes` that `id` speaks of.

@@ -162,11 +162,11 @@ fn describe(
     let current = row.is_current(spot.pc, spot.sp, &stack_range);
     let alike = row.kind == Some(touching.kind) && row.length == touching.length;
     if current && alike {
-        let (access, frames) = (row.access, row.frames.clone());
         if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
-            middle.remember(site, spot.sp, access, &frames);
+            middle.set_stack(thread.stack_region);
+            middle.remember(site, spot.sp, row.access, &row.frames);
         }
-        return access;
+        return row.access;
     }
     let (stack, frames) = if current {
         (row.stack, None)

@@ -211,7 +211,8 @@ impl Instrumentation {
         let mut strings = Vec::new();
         let mut scans = false;
         for operand in &decoded.operands {
-            if operand.implicit && !self.implicit_accesses || around.is_own_data(operand) {
+            let implicit = operand.implicit && !self.implicit_accesses;
+            if implicit || around.is_own_data(operand) || around.is_constant(operand) {
                 continue;
             }
             match operand.extent {
@@ -323,15 +324,27 @@ impl Surroundings<'_> {
     /// with locks and atomics of its own, or knows why it need not. Its atomics still count: they
     /// may guard memory that is not static.
     fn is_own_data(&self, operand: &Operand) -> bool {
-        let fixed = operand.address.base.is_none()
-            && operand.address.index.is_none()
-            && operand.address.segment.is_none();
-        let address = operand.address.displacement as u64;
-        fixed
-            && !operand.kind.is_atomic()
-            && self.probe.options.detector.is_some()
+        !operand.kind.is_atomic()
             && self.facts.is_some_and(|f| f.runtime())
-            && self.module.is_some_and(|m| (m.start..m.end).contains(&address))
+            && self.fixed_offset(operand).is_some()
+    }
+
+    /// Is memory of the module read, by an address in the code, that the program never writes? A
+    /// constant, or the slot of a function in another module. No detector learns from that.
+    fn is_constant(&self, operand: &Operand) -> bool {
+        operand.kind == AccessKind::Read
+            && self.facts.is_some_and(|facts| {
+                self.fixed_offset(operand).is_some_and(|at| facts.is_constant(at))
+            })
+    }
+
+    /// Where in the module an operand is whose address stands in the code, when a detector asks.
+    fn fixed_offset(&self, operand: &Operand) -> Option<u64> {
+        let form = &operand.address;
+        let fixed = form.base.is_none() && form.index.is_none() && form.segment.is_none();
+        let address = form.displacement as u64;
+        let module = self.module.filter(|m| (m.start..m.end).contains(&address))?;
+        (fixed && self.probe.options.detector.is_some()).then(|| address - module.start)
     }
 
     /// The kind of an access, with what the facts know of it.

@@ -53,11 +53,11 @@ impl Reservation {
         unsafe { libc::madvise(self.start.cast(), self.length, libc::MADV_DONTNEED) };
     }
 
-    /// Writes the element with this index, of an array that fills the memory.
-    pub fn write<T: Copy>(&mut self, index: usize, value: T) {
-        assert!((index + 1) * size_of::<T>() <= self.length);
-        // SAFETY: inside the mapping, which is aligned to a page, and only we write it.
-        unsafe { self.start.cast::<T>().add(index).write(value) }
+    /// Writes a value at this offset.
+    pub fn write_at<T: Copy>(&mut self, offset: usize, value: T) {
+        assert!(offset + size_of::<T>() <= self.length);
+        // SAFETY: inside the mapping, and only we write it.
+        unsafe { self.start.add(offset).cast::<T>().write_unaligned(value) }
     }
 
     /// The first `count` words. Inserted code of one thread changes them; a reader in another

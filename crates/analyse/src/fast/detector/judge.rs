@@ -17,7 +17,11 @@ impl<P: Planes> FastHybrid<P> {
         let writes = |access| self.accesses.one(access).is_none_or(|one| one.kind.writes());
         let later = writes(now.access);
         self.accesses.each(suspect.access, suspect.bytes, |bytes, access| {
-            if !self.locks.protects(locks, now.standing.locks(), (writes(access), later)) {
+            let earlier = writes(access);
+            if !earlier && !later {
+                return;
+            }
+            if !self.locks.protects(locks, now.standing.locks(), (earlier, later)) {
                 suspects.push(Suspect { bytes, access, ..suspect });
             }
         });

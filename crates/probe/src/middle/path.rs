@@ -1,0 +1,541 @@
+//! The assembly of the middle path.
+//!
+//! Two forms. Aligned accesses of four and eight bytes have one each, without a loop. All others go
+//! through the general form, granule by granule: `r8` has a bit for each byte that is touched, from the
+//! first byte of the first granule on, so that the next granule's bytes are its lowest four after a
+//! shift.
+//!
+//! In both: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot.
+
+use super::{Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE};
+use crate::trampoline;
+use raddle_analyse::fast::Side;
+use raddle_dynamorio::block::CodeAddress;
+use raddle_dynamorio::slots::Slots;
+use std::mem::offset_of;
+
+core::arch::global_asm!(
+    r#"
+.macro raddle_enter
+ mov qword ptr gs:[0x5A5A0008], rax
+ mov rax, qword ptr gs:[0x5A5A00A0]
+ mov [rax + {saved}], rcx
+ mov [rax + {saved} + 8], rdx
+ mov [rax + {saved} + 16], rbx
+ mov [rax + {saved} + 24], rsi
+ mov [rax + {saved} + 32], rdi
+ mov [rax + {saved} + 40], r8
+ mov [rax + {saved} + 48], r9
+ mov rcx, qword ptr gs:[0x5A5A0030]
+.endm
+
+.macro raddle_restore
+ mov rcx, [rax + {saved}]
+ mov rdx, [rax + {saved} + 8]
+ mov rbx, [rax + {saved} + 16]
+ mov rsi, [rax + {saved} + 24]
+ mov rdi, [rax + {saved} + 32]
+ mov r8, [rax + {saved} + 40]
+ mov r9, [rax + {saved} + 48]
+ mov rax, qword ptr gs:[0x5A5A0008]
+.endm
+
+# The description: one made before at this site, with this stack. Its number in edx, or on to Rust
+# by label 6. Uses rbx, rsi, rdi, \frames.
+.macro raddle_describe frames
+ mov rbx, qword ptr gs:[0x5A5A0038]
+ lea rsi, [rsp + 136]
+ imul edx, ebx, {spread_site}
+ mov edi, esi
+ shr edi, 4
+ xor edx, edi
+ imul edx, edx, {spread}
+ shr edx, {row_shift}
+ shl edx, 9
+ add rdx, [rax + {rows}]
+ cmp [rdx + {row_site}], ebx
+ jne 6f
+ cmp [rdx + {row_sp}], rsi
+ jne 6f
+ mov edi, [rdx + {row_depth}]
+ lea \frames, [rdx + {row_frames}]
+ test edi, edi
+ jz 2f
+1:
+ mov rbx, [\frames]
+ mov rbx, [rbx]
+ cmp rbx, [\frames + 8]
+ jne 6f
+ add \frames, 16
+ dec edi
+ jnz 1b
+2:
+ mov edx, [rdx + {row_access}]
+.endm
+
+# Who shares the line of \address on the side that matters, without ourselves: in \others. On by label 9
+# if nobody does, by 7 if there is more to be looked at. Uses rdi, rsi.
+.macro raddle_sharers side, address, others
+ mov rdi, \address
+ shr rdi, 6
+ shl rdi, 3
+ add rdi, [rax + {sharers}]
+ mov esi, [rax + {own}]
+ .if \side
+ test [rdi + 4], esi
+ jnz 3f
+ lock or [rdi + 4], esi
+3:
+ mov \others, [rdi]
+ .else
+ test [rdi], esi
+ jnz 3f
+ lock or [rdi], esi
+3:
+ mov \others, [rdi]
+ or \others, [rdi + 4]
+ .endif
+ not esi
+ and \others, esi
+ jz 9f
+ js 7f
+.endm
+
+# The cell at offset `at` of the plane `side` (0 writes, 8 reads) of slot rsi: ordered, or excluded?
+.macro raddle_other side, at
+ mov r9d, esi
+ shl r9d, 4
+ mov rbx, rcx
+ xor rbx, [rax + r9 + {cell_keys} + \side]
+ mov ebx, [rbx + \at]
+ cmp ebx, edx
+ jbe 5f
+ shr ebx, 4
+ mov r9, [rax + rsi * 8 + {lock_tables}]
+ mov ebx, [r9 + rbx * 4]
+ mov r9, [rax + {alike_table}]
+ mov ebx, [r9 + rbx * 4]
+ cmp ebx, [rax + {alike}]
+ jne 7f
+5:
+.endm
+
+# Is what the own cell at offset `at` held stood for? All its bytes must be; and no lock is held now, or
+# those held then were alike, or it is the own stack.
+.macro raddle_own at
+ mov esi, [rbx + \at]
+ test esi, esi
+ jz 5f
+ mov r8d, esi
+ not r8d
+ test r8d, 0xf
+ jnz 6f
+ cmp dword ptr [rax + {no_locks}], 0
+ jne 5f
+ shr esi, 4
+ mov r9, [rax + {own_locks}]
+ mov esi, [r9 + rsi * 4]
+ mov r9, [rax + {alike_table}]
+ mov esi, [r9 + rsi * 4]
+ cmp esi, [rax + {alike}]
+ je 5f
+ cmp rcx, [rax + {stack}]
+ jb 6f
+ cmp rcx, [rax + {stack} + 8]
+ jae 6f
+5:
+.endm
+
+.macro raddle_aligned side, wide, general
+ .p2align 6
+ raddle_enter
+ mov edx, 4 << \wide
+ test cl, 3
+ jnz \general
+ .if \wide
+ mov ebx, ecx
+ and ebx, 63
+ cmp ebx, 56
+ ja 6f
+ .endif
+ raddle_describe r8
+ # The own cells.
+ mov rbx, rcx
+ xor rbx, [rax + {cells} + \side]
+ mov rdi, rcx
+ xor rdi, [rax + {accesses} + \side]
+ raddle_own 0
+ .if \wide
+ raddle_own 4
+ .endif
+ # Stamp: what first, then when; the exchange is the fence.
+ mov dword ptr [rdi], edx
+ .if \wide
+ mov dword ptr [rdi + 4], edx
+ .endif
+ mov [rax + {stamped}], edx
+ mov rsi, [rax + {segment}]
+ .if \wide
+ xchg [rbx], rsi
+ .else
+ xchg dword ptr [rbx], esi
+ .endif
+ inc qword ptr [rax + {count}]
+ # Look.
+ raddle_sharers \side, rcx, r8d
+4:
+ bsf esi, r8d
+ mov edx, [rax + rsi * 4 + {limits}]
+ raddle_other 0, 0
+ .if \wide
+ raddle_other 0, 4
+ .endif
+ .if \side == 0
+ raddle_other 8, 0
+ .if \wide
+ raddle_other 8, 4
+ .endif
+ .endif
+ lea edi, [r8 - 1]
+ and r8d, edi
+ jnz 4b
+9:
+ raddle_restore
+ ret
+6:
+ raddle_restore
+ jmp qword ptr gs:[0x5A5A00A8]
+7:
+ mov dword ptr [rax + {look}], 1
+ raddle_restore
+ jmp qword ptr gs:[0x5A5A00A8]
+.endm
+
+.macro raddle_restore_all
+ mov r10, [rax + {saved} + 56]
+ mov r11, [rax + {saved} + 64]
+ raddle_restore
+.endm
+
+# The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
+# r8 the bytes, r9 the first granule, edx the limit. Uses rbx, rcx, rdi, r10.
+.macro raddle_others side
+ mov rcx, r8
+ mov ebx, esi
+ shl ebx, 4
+ mov rbx, [rax + rbx + {cell_keys} + \side]
+ xor rbx, r9
+4:
+ mov r10d, [rbx]
+ cmp r10d, edx
+ jbe 5f
+ mov edi, r10d
+ and edi, ecx
+ and edi, 0xf
+ jz 5f
+ shr r10d, 4
+ mov rdi, [rax + rsi * 8 + {lock_tables}]
+ mov r10d, [rdi + r10 * 4]
+ mov rdi, [rax + {alike_table}]
+ mov edi, [rdi + r10 * 4]
+ cmp edi, [rax + {alike}]
+ jne 7f
+5:
+ add rbx, 4
+ shr rcx, 4
+ jnz 4b
+.endm
+
+# Any access that lies in one line: rcx the address, edx the size. After raddle_enter.
+.macro raddle_general side
+ .p2align 6
+ mov [rax + {saved} + 56], r10
+ mov [rax + {saved} + 64], r11
+ mov esi, ecx
+ and esi, 63
+ add esi, edx
+ cmp esi, 64
+ ja 6f
+ # The bytes, from the first of the first granule on.
+ mov r9, rcx
+ mov ecx, edx
+ mov r8d, 1
+ shl r8, cl
+ dec r8
+ mov ecx, r9d
+ and ecx, 3
+ shl r8, cl
+ and r9, -4
+ # Is there anything new in this segment?
+ mov rcx, r8
+ mov rsi, r9
+ xor rsi, [rax + {cells} + \side]
+ mov edx, [rax + {segment}]
+1:
+ mov ebx, [rsi]
+ xor ebx, edx
+ test ebx, -16
+ jnz 2f
+ and ebx, ecx
+ jnz 2f
+ add rsi, 4
+ shr rcx, 4
+ jnz 1b
+ raddle_restore_all
+ ret
+2:
+ raddle_describe rcx
+ # The own cells. Those of this segment that touch other bytes by the same access are added to; those
+ # of older segments must be stood for, unless it is the own stack.
+ mov rcx, r8
+ mov rsi, r9
+ xor rsi, [rax + {cells} + \side]
+ mov rdi, r9
+ xor rdi, [rax + {accesses} + \side]
+1:
+ mov ebx, [rsi]
+ test ebx, ebx
+ jz 5f
+ mov r10d, ebx
+ xor r10d, [rax + {segment}]
+ test r10d, -16
+ jnz 3f
+ test r10d, ecx
+ jz 5f
+ cmp [rdi], edx
+ je 5f
+ mov r10d, ecx
+ not r10d
+ and r10d, ebx
+ test r10d, 0xf
+ jnz 6f
+ jmp 5f
+3:
+ cmp r9, [rax + {stack}]
+ jb 4f
+ cmp r9, [rax + {stack} + 8]
+ jb 5f
+4:
+ mov r10d, ecx
+ not r10d
+ and r10d, ebx
+ test r10d, 0xf
+ jnz 6f
+ cmp dword ptr [rax + {no_locks}], 0
+ jne 5f
+ shr ebx, 4
+ mov r10, [rax + {own_locks}]
+ mov ebx, [r10 + rbx * 4]
+ mov r10, [rax + {alike_table}]
+ mov ebx, [r10 + rbx * 4]
+ cmp ebx, [rax + {alike}]
+ jne 6f
+5:
+ add rsi, 4
+ add rdi, 4
+ shr rcx, 4
+ jnz 1b
+ # Stamp: what first, then when; then the fence.
+ mov rcx, r8
+ mov rsi, r9
+ xor rsi, [rax + {cells} + \side]
+ mov rdi, r9
+ xor rdi, [rax + {accesses} + \side]
+ mov r11d, [rax + {segment}]
+ and r11d, -16
+1:
+ mov ebx, [rsi]
+ mov r10d, ebx
+ xor r10d, r11d
+ test r10d, -16
+ jnz 3f
+ mov r10d, ecx
+ and r10d, 0xf
+ or r10d, ebx
+ cmp r10d, ebx
+ je 5f
+ jmp 4f
+3:
+ mov r10d, ecx
+ and r10d, 0xf
+ or r10d, r11d
+4:
+ mov [rdi], edx
+ mov [rsi], r10d
+5:
+ add rsi, 4
+ add rdi, 4
+ shr rcx, 4
+ jnz 1b
+ mov [rax + {stamped}], edx
+ inc qword ptr [rax + {count}]
+ lock or dword ptr [rax + {stamped}], 0
+ # Look.
+ raddle_sharers \side, r9, r11d
+8:
+ bsf esi, r11d
+ mov edx, [rax + rsi * 4 + {limits}]
+ raddle_others 0
+ .if \side == 0
+ raddle_others 8
+ .endif
+ lea edi, [r11 - 1]
+ and r11d, edi
+ jnz 8b
+9:
+ raddle_restore_all
+ ret
+6:
+ raddle_restore_all
+ jmp qword ptr gs:[0x5A5A00A8]
+7:
+ mov dword ptr [rax + {look}], 1
+ raddle_restore_all
+ jmp qword ptr gs:[0x5A5A00A8]
+.endm
+
+.macro raddle_sized size, general
+ .p2align 4
+ raddle_enter
+ mov edx, \size
+ jmp \general
+.endm
+
+ .p2align 6
+.globl raddle_middle_begin
+.hidden raddle_middle_begin
+raddle_middle_begin:
+ raddle_aligned 0, 0, raddle_general_write
+.globl raddle_middle_write_8
+.hidden raddle_middle_write_8
+ .p2align 6
+raddle_middle_write_8:
+ raddle_aligned 0, 1, raddle_general_write
+.globl raddle_middle_read_4
+.hidden raddle_middle_read_4
+ .p2align 6
+raddle_middle_read_4:
+ raddle_aligned 8, 0, raddle_general_read
+.globl raddle_middle_read_8
+.hidden raddle_middle_read_8
+ .p2align 6
+raddle_middle_read_8:
+ raddle_aligned 8, 1, raddle_general_read
+ .p2align 6
+raddle_general_write:
+ raddle_general 0
+ .p2align 6
+raddle_general_read:
+ raddle_general 8
+# By size: 1, 2, 16, 32, in steps of {sized} bytes.
+.globl raddle_middle_write_sized
+.hidden raddle_middle_write_sized
+ .p2align 7
+raddle_middle_write_sized:
+ raddle_sized 1, raddle_general_write
+ .p2align 7
+ raddle_sized 2, raddle_general_write
+ .p2align 7
+ raddle_sized 16, raddle_general_write
+ .p2align 7
+ raddle_sized 32, raddle_general_write
+.globl raddle_middle_read_sized
+.hidden raddle_middle_read_sized
+ .p2align 7
+raddle_middle_read_sized:
+ raddle_sized 1, raddle_general_read
+ .p2align 7
+ raddle_sized 2, raddle_general_read
+ .p2align 7
+ raddle_sized 16, raddle_general_read
+ .p2align 7
+ raddle_sized 32, raddle_general_read
+.globl raddle_middle_end
+.hidden raddle_middle_end
+raddle_middle_end:
+"#,
+    saved = const offset_of!(Middle, saved),
+    segment = const offset_of!(Middle, segment),
+    cells = const offset_of!(Middle, cells),
+    accesses = const offset_of!(Middle, accesses),
+    sharers = const offset_of!(Middle, sharers),
+    rows = const offset_of!(Middle, rows),
+    own = const offset_of!(Middle, own),
+    alike_table = const offset_of!(Middle, alike_table),
+    alike = const offset_of!(Middle, alike),
+    no_locks = const offset_of!(Middle, no_locks),
+    stamped = const offset_of!(Middle, stamped),
+    look = const offset_of!(Middle, look),
+    count = const offset_of!(Middle, count),
+    limits = const offset_of!(Middle, limits),
+    cell_keys = const offset_of!(Middle, cell_keys),
+    lock_tables = const offset_of!(Middle, lock_tables),
+    own_locks = const offset_of!(Middle, own_locks),
+    stack = const offset_of!(Middle, stack),
+    row_sp = const offset_of!(RowHead, sp),
+    row_site = const offset_of!(RowHead, site),
+    row_access = const offset_of!(RowHead, access),
+    row_depth = const offset_of!(RowHead, depth),
+    row_frames = const offset_of!(Row, frames),
+    row_shift = const u32::BITS - ROW_BITS,
+    spread_site = const SPREAD_SITE as i32,
+    spread = const SPREAD as i32,
+    sized = const SIZED,
+);
+
+/// Bytes from one entry of the general form to the next.
+const SIZED: usize = 128;
+
+unsafe extern "C" {
+    static raddle_middle_begin: u8;
+    static raddle_middle_write_8: u8;
+    static raddle_middle_read_4: u8;
+    static raddle_middle_read_8: u8;
+    static raddle_middle_write_sized: u8;
+    static raddle_middle_read_sized: u8;
+    static raddle_middle_end: u8;
+}
+
+/// The installed code.
+#[derive(Debug, Clone, Copy)]
+pub struct MiddlePath {
+    code: CodeAddress,
+}
+
+impl MiddlePath {
+    /// Makes it work for these slots and places it where the code cache can call it.
+    pub fn install(slots: Slots) -> Result<MiddlePath, &'static str> {
+        // SAFETY: both labels delimit one stretch of our own text.
+        let template = unsafe {
+            let begin = &raw const raddle_middle_begin;
+            let end = &raw const raddle_middle_end;
+            std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
+        };
+        // Three in each entry, restored and left: six in the aligned form, seven in the general one.
+        const PATCHES: usize = 4 * (3 + 6) + 2 * 7 + 8 * 3;
+        Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
+    }
+
+    /// The entry for accesses of this side and size, if it serves them.
+    pub fn entry(&self, side: Side, size: u32) -> Option<CodeAddress> {
+        let sized = |number: usize| {
+            let first = match side {
+                Side::Write => &raw const raddle_middle_write_sized,
+                Side::Read => &raw const raddle_middle_read_sized,
+            };
+            first.wrapping_add(number * SIZED)
+        };
+        let label = match (side, size) {
+            (Side::Write, 4) => &raw const raddle_middle_begin,
+            (Side::Write, 8) => &raw const raddle_middle_write_8,
+            (Side::Read, 4) => &raw const raddle_middle_read_4,
+            (Side::Read, 8) => &raw const raddle_middle_read_8,
+            (_, 1) => sized(0),
+            (_, 2) => sized(1),
+            (_, 16) => sized(2),
+            (_, 32) => sized(3),
+            _ => return None,
+        };
+        Some(self.code.offset(label as usize - &raw const raddle_middle_begin as usize))
+    }
+}
