@@ -1,8 +1,9 @@
 //! Atomic accesses that look like plain ones: a release store or acquire load is a `mov` on x86-64.
 //!
-//! Two rules find them with debug information (DESIGN, "Monitoring rules", rule 2): the code comes
+//! Three rules find them with debug information (DESIGN, "Monitoring rules", rule 2): the code comes
 //! from a function of `std::atomic` or `core::sync::atomic`; or the instruction names a global
-//! variable of atomic type by its address.
+//! variable of atomic type by its address; or it goes through a pointer to something atomic
+//! ([`crate::atomic_pointers`]).
 
 use crate::code;
 use crate::demangle;

@@ -368,6 +368,11 @@ impl<'d> Entry<'d> {
         self.raw.tag()
     }
 
+    /// Its code.
+    pub fn ranges(&self) -> Vec<Range<u64>> {
+        self.unit.ranges(&self.raw)
+    }
+
     pub fn value(&self, attribute: DwAt) -> Option<AttributeValue<Slice<'d>>> {
         self.raw.attr_value(attribute)
     }

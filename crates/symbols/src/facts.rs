@@ -5,6 +5,7 @@
 //! by [`crate::atomics`], loops that wait by [`crate::waiting`], memory that is never written by
 //! [`crate::constant`].
 
+use crate::atomic_pointers;
 use crate::atomics;
 use crate::binary::Binary;
 use crate::constant;
@@ -219,6 +220,7 @@ fn add_from_debug_information(facts: &mut ModuleFacts, binary: &Binary, hooks: &
         .collect();
     let mut atomic = atomics::by_call_chain(image, &instances, |mark| mark.atomic);
     atomic.extend(atomics::by_type(image, &dwarf));
+    atomic.extend(atomic_pointers::accesses(image, &dwarf));
     facts.atomic = atomics::merge(atomic)
         .into_iter()
         .map(|range| {

@@ -6,6 +6,7 @@
 //! the module's first loadable segment was mapped. Missing or broken debug information is never an
 //! error: there are fewer names then.
 
+mod atomic_pointers;
 mod atomics;
 mod binary;
 mod cache;

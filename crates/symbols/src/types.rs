@@ -39,6 +39,17 @@ impl<'v, 'd> Types<'v, 'd> {
         self.view.follow(entry, gimli::DW_AT_type)
     }
 
+    /// What objects of this type point to, if they are pointers.
+    pub fn pointed_to(&self, mut entry: Entry<'d>) -> Option<Entry<'d>> {
+        for _ in 0..MAX_DEPTH {
+            if entry.tag() == gimli::DW_TAG_pointer_type {
+                return self.of(&entry);
+            }
+            entry = self.of(&entry).filter(|_| is_wrapper(&entry))?;
+        }
+        None
+    }
+
     /// Bytes an object of this type takes.
     pub fn size(&self, entry: &Entry<'d>) -> Option<u64> {
         self.size_within(entry, MAX_DEPTH)
