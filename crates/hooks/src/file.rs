@@ -195,22 +195,25 @@ impl Reader<'_> {
             "nonzero" => Success::NonZero,
             "true" => Success::True,
             "notnull" => Success::NotNull,
-            _ => match text.strip_prefix("equals ").map(|number| number.trim().parse()) {
-                Some(Ok(number)) => Success::Equals(number),
-                Some(Err(_)) => {
-                    let message = format!("\"{text}\" compares with no number of 32 bits");
-                    return Err(self.source.error(
-                        entry.at,
-                        message,
-                        "a number as in \"equals -1\"",
-                    ));
-                }
-                None => {
-                    let right = ["always", "zero", "nonzero", "true", "notnull", "equals N"];
+            _ => {
+                let comparisons: [(&str, fn(i32) -> Success); 2] =
+                    [("equals ", Success::Equals), ("zero or ", Success::ZeroOr)];
+                let compared = comparisons
+                    .iter()
+                    .find_map(|(words, success)| Some((text.strip_prefix(words)?, success)));
+                let Some((number, success)) = compared else {
+                    let right =
+                        ["always", "zero", "nonzero", "true", "notnull", "equals N", "zero or N"];
                     let message = format!("unknown success \"{text}\"");
                     return Err(self.source.error(entry.at, message, nearest(text, right)));
-                }
-            },
+                };
+                let Ok(number) = number.trim().parse() else {
+                    let message = format!("\"{text}\" compares with no number of 32 bits");
+                    let right = "a number as in \"equals -1\"";
+                    return Err(self.source.error(entry.at, message, right));
+                };
+                success(number)
+            }
         })
     }
 

@@ -219,7 +219,7 @@ fn an_unknown_success() {
     fails(
         &format!("{hook}success = \"sometimes\""),
         "my.toml:6:11: unknown success \"sometimes\"; \
-         expected always, zero, nonzero, true, notnull or equals N",
+         expected always, zero, nonzero, true, notnull, equals N or zero or N",
     );
     fails(
         &format!("{hook}success = \"equals one\""),

@@ -54,6 +54,8 @@ pub enum Success {
     NotNull,
     /// The result, as a 32-bit integer, equals this.
     Equals(i32),
+    /// The result, as a 32-bit integer, is zero or this.
+    ZeroOr(i32),
 }
 
 impl Success {
@@ -67,6 +69,7 @@ impl Success {
             Success::True => result as u8 != 0,
             Success::NotNull => result != 0,
             Success::Equals(n) => result as i32 == n,
+            Success::ZeroOr(n) => result as i32 == 0 || result as i32 == n,
         }
     }
 }

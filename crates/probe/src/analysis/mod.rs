@@ -9,6 +9,7 @@
 
 mod accesses;
 mod recent;
+mod tally;
 
 pub use accesses::{AccessCache, Touching};
 pub use recent::Recent;
@@ -24,14 +25,13 @@ use raddle_analyse::fast::{FastHybrid, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
+use raddle_model::Event;
 use raddle_model::finding::Finding;
-use raddle_model::{Address, Event, EventKind, Family};
-use raddle_wire::log::{HeapBlock, Record};
+use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
-use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use tally::Tally;
 
 /// A detector at work.
 #[derive(Debug)]
@@ -62,49 +62,6 @@ enum Engine {
 struct Plain {
     detector: Detector,
     next_order: u64,
-}
-
-/// What reports need beside the findings.
-#[derive(Debug, Default)]
-struct Tally {
-    heap: BTreeMap<u64, HeapBlock>,
-    accesses: u64,
-    synchronisations: u64,
-    locks: FxHashSet<Address>,
-}
-
-impl Tally {
-    fn block_of(&self, address: Address) -> Option<HeapBlock> {
-        let (_, block) = self.heap.range(..=address.0).next_back()?;
-        (address.0 - block.start.0 < block.size).then_some(*block)
-    }
-
-    fn record(&self, number: usize, finding: Finding) -> Record {
-        let block = self.block_of(finding.address);
-        Record::Finding { number: number as u32, finding, block }
-    }
-
-    fn note(&mut self, event: &Event) {
-        match event.kind {
-            EventKind::Access { .. } | EventKind::Range { .. } => self.accesses += 1,
-            EventKind::Allocate { address, size } => {
-                let block = HeapBlock {
-                    start: address,
-                    size,
-                    thread: event.thread,
-                    place: event.place,
-                    stack: event.stack,
-                };
-                self.heap.insert(address.0, block);
-            }
-            EventKind::LockAcquired { lock, .. } => {
-                self.synchronisations += 1;
-                self.locks.insert(lock);
-            }
-            _ if event.kind.family() == Family::Sync => self.synchronisations += 1,
-            _ => {}
-        }
-    }
 }
 
 impl Engine {
@@ -230,9 +187,6 @@ impl Analysis {
             }
         }
         self.report(thread);
-        if let EventKind::Free { address, .. } = event.kind {
-            lock(&work.tally).heap.remove(&address.0);
-        }
     }
 
     /// Reports the final counts.
@@ -242,11 +196,7 @@ impl Analysis {
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
             write_finding(last, &tally.record(number, finding));
         }
-        last.write(&Record::Looked {
-            accesses: tally.accesses,
-            synchronisations: tally.synchronisations,
-            locks: tally.locks.len() as u64,
-        });
+        last.write(&tally.looked());
     }
 
     /// A thread begins, or begins anew in a forked child: what inserted code compares with.
@@ -268,7 +218,7 @@ impl Analysis {
     /// A thread ended: what it counted.
     pub fn end_thread(&self, thread: &ThreadState) {
         let stamped = thread.middle.as_ref().map_or(0, |middle| middle.count);
-        lock(&self.work().tally).accesses += thread.accesses.count() + stamped;
+        lock(&self.work().tally).add_accesses(thread.accesses.count() + stamped);
     }
 
     /// Reports findings that the command has not been told of.

@@ -1,0 +1,88 @@
+//! What reports need beside the findings: heap blocks, and how much was looked at.
+
+use raddle_model::finding::Finding;
+use raddle_model::{Address, Event, EventKind, Family};
+use raddle_wire::log::{HeapBlock, Record};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many blocks are remembered after they were given back, so that a use after that can be told of
+/// which block it was.
+const FREED: usize = 1 << 14;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Tally {
+    heap: BTreeMap<u64, HeapBlock>,
+    /// Blocks given back, and their beginnings in the order in which they were.
+    freed: BTreeMap<u64, HeapBlock>,
+    order: VecDeque<u64>,
+    accesses: u64,
+    synchronisations: u64,
+    locks: FxHashSet<Address>,
+}
+
+impl Tally {
+    /// One more event.
+    pub fn note(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Access { .. } | EventKind::Range { .. } => self.accesses += 1,
+            EventKind::Allocate { address, size } => {
+                let block = HeapBlock {
+                    start: address,
+                    size,
+                    thread: event.thread,
+                    place: event.place,
+                    stack: event.stack,
+                };
+                self.heap.insert(address.0, block);
+            }
+            EventKind::Free { address, .. } => self.free(address),
+            EventKind::LockAcquired { lock, .. } => {
+                self.synchronisations += 1;
+                self.locks.insert(lock);
+            }
+            _ if event.kind.family() == Family::Sync => self.synchronisations += 1,
+            _ => {}
+        }
+    }
+
+    /// Accesses that were counted elsewhere.
+    pub fn add_accesses(&mut self, count: u64) {
+        self.accesses += count;
+    }
+
+    /// A finding, with the block that it is about.
+    pub fn record(&self, number: usize, finding: Finding) -> Record {
+        let block = self.block_of(finding.address);
+        Record::Finding { number: number as u32, finding, block }
+    }
+
+    /// How much was looked at.
+    pub fn looked(&self) -> Record {
+        Record::Looked {
+            accesses: self.accesses,
+            synchronisations: self.synchronisations,
+            locks: self.locks.len() as u64,
+        }
+    }
+
+    fn free(&mut self, address: Address) {
+        let Some(block) = self.heap.remove(&address.0) else { return };
+        self.freed.insert(address.0, block);
+        self.order.push_back(address.0);
+        if self.order.len() > FREED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.freed.remove(&oldest);
+        }
+    }
+
+    fn block_of(&self, address: Address) -> Option<HeapBlock> {
+        let within = |blocks: &BTreeMap<u64, HeapBlock>| {
+            let (_, block) = blocks.range(..=address.0).next_back()?;
+            (address.0 - block.start.0 < block.size).then_some(*block)
+        };
+        within(&self.heap).or_else(|| within(&self.freed))
+    }
+}
