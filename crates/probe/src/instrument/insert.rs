@@ -34,7 +34,7 @@ impl Instrumentation {
             insert_counter(point, counter, plan.guarded);
         }
         if let Some(step) = &step {
-            insert_accesses(probe, point, step);
+            insert_accesses(probe, point, step, plan.spared());
         }
     }
 }
@@ -98,22 +98,22 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
     point.release_flags();
 }
 
-fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
+fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, spared: &[Register]) {
     if let Some(site) = step.rare {
         point.restore_all();
         point.clean_call(clean_rare, u64::from(site));
     }
     for access in &step.accesses {
         match access.check {
-            Some(side) => insert_check(probe, point, access, side),
+            Some(side) => insert_check(probe, point, access, side, spared),
             None => {
-                load_address(point, &access.form);
+                load_address(point, &access.form, spared);
                 call(probe, point, access.site, Number::Access);
             }
         }
     }
     if let Some((site, form)) = &step.late {
-        load_address(point, form);
+        load_address(point, form, spared);
         let code = probe.trampoline.entry(Number::Access as usize);
         point.call_after(slot::NUMBER, *site, code);
     }
@@ -125,12 +125,12 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
         }
     }
     if let Some(site) = step.lanes {
-        load_address(point, &FS_BASE);
+        load_address(point, &FS_BASE, spared);
         point.restore_all();
         point.clean_call(clean_lanes, u64::from(site));
     }
     if let Some((site, form)) = &step.inlined {
-        load_address(point, form);
+        load_address(point, form, spared);
         call(probe, point, *site, Number::InlinedBefore);
         let code = probe.trampoline.entry(Number::InlinedAfter as usize);
         point.call_after(slot::NUMBER, *site, code);
@@ -139,16 +139,19 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step) {
 
 /// The fast detector's first look: if the cells of the thread's own plane say that it has been here in
 /// this segment, there is nothing to do. `docs/architecture.md`, "Shadow memory", shows the code.
-fn insert_check(probe: &Probe, point: &mut Point<'_>, access: &PlannedAccess, side: Side) {
+fn insert_check(
+    probe: &Probe,
+    point: &mut Point<'_>,
+    access: &PlannedAccess,
+    side: Side,
+    spared: &[Register],
+) {
     let key = match side {
         Side::Write => slot::WRITE_KEY,
         Side::Read => slot::READ_KEY,
     };
     let form = &access.form;
-    // The handler unwinds from the frame pointer it finds.
-    let mut avoid = vec![Register::RBP];
-    avoid.extend(form.base);
-    avoid.extend(form.index);
+    let avoid = avoided(form, spared);
     point.reserve_flags();
     let at = point.reserve(&avoid);
     let wide = (access.size > 8).then(|| point.reserve(&avoid));
@@ -203,11 +206,17 @@ const FS_BASE: AddressForm = AddressForm {
     narrow: false,
 };
 
-fn load_address(point: &mut Point<'_>, form: &AddressForm) {
+/// Registers that may not be borrowed: the handler unwinds from the frame pointer it finds.
+fn avoided(form: &AddressForm, spared: &[Register]) -> Vec<Register> {
     let mut avoid = vec![Register::RBP];
     avoid.extend(form.base);
     avoid.extend(form.index);
-    let address = point.reserve(&avoid);
+    avoid.extend(spared);
+    avoid
+}
+
+fn load_address(point: &mut Point<'_>, form: &AddressForm, spared: &[Register]) {
+    let address = point.reserve(&avoided(form, spared));
     point.load_address(&address, form);
     point.store_slot(slot::ADDRESS, &address);
     point.release(address);

@@ -28,6 +28,16 @@ pub struct Plan {
     pub points: crate::schedule::BlockPoints,
     /// Instructions with something to insert, in order.
     pub steps: std::collections::VecDeque<Step>,
+    /// The block has a request to Valgrind's tools, whose address is in rax: dead to the engine, which
+    /// has taken the request's code away.
+    pub asks: bool,
+}
+
+impl Plan {
+    /// Registers that keep the application's values throughout.
+    pub fn spared(&self) -> &'static [Register] {
+        if self.asks { &[Register::RAX] } else { &[] }
+    }
 }
 
 /// What is inserted at one instruction.
@@ -105,6 +115,7 @@ impl Instrumentation {
         let mut counted = CountedBlock::default();
         let mut next = 0;
         for instruction in block.instructions() {
+            plan.asks |= instruction.pc != next && follows_client_request(instruction.pc);
             let step = self.plan_instruction(&around, &instruction, next, &mut counted);
             plan.steps.extend(step);
             next = instruction.pc + instruction.bytes.len() as u64;
