@@ -92,7 +92,8 @@ pub fn loops(
     let mut waits: Vec<(usize, Callee)> = Vec::new();
     for (number, instruction) in instructions.iter().enumerate() {
         if let Some(target) = call_target(instruction) {
-            let what = callee(target);
+            let what =
+                callee(loaded_target(&instructions[..number], instruction).unwrap_or(target));
             if matches!(what, Callee::Wait | Callee::Wrapper) {
                 waits.push((number, what));
             }
@@ -162,6 +163,26 @@ fn call_target(instruction: &Instruction) -> Option<CallTarget> {
     }
 }
 
+/// The slot that a call through a register goes to, if the register was loaded from one shortly before:
+/// compilers do that once for a loop.
+fn loaded_target(before: &[Instruction], call: &Instruction) -> Option<CallTarget> {
+    /// Further back it may be another function.
+    const REACH: usize = 64;
+    if call.flow_control() != FlowControl::IndirectCall || call.op0_kind() != OpKind::Register {
+        return None;
+    }
+    let register = call.op0_register();
+    let writes = |i: &&Instruction| {
+        i.op_count() > 0
+            && i.op0_kind() == OpKind::Register
+            && i.op0_register().full_register() == register
+            && !matches!(i.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
+    };
+    let last = before.iter().rev().take(REACH).find(writes)?;
+    (last.mnemonic() == Mnemonic::Mov && last.is_ip_rel_memory_operand())
+        .then(|| CallTarget::Slot(last.ip_rel_memory_address()))
+}
+
 fn jump_target(instruction: &Instruction) -> Option<u64> {
     matches!(
         instruction.flow_control(),
@@ -171,15 +192,55 @@ fn jump_target(instruction: &Instruction) -> Option<u64> {
 }
 
 /// Instructions outside the body that control can go to from it.
+///
+/// Outside is also what stands between the loop's first and last instruction and never goes back: code
+/// that was not optimised has its exits there.
 fn exits_of(body: &[Instruction]) -> Vec<u64> {
-    let (Some(first), Some(last)) = (body.first(), body.last()) else { return Vec::new() };
-    let inside = first.ip()..last.next_ip();
-    let mut exits: Vec<u64> =
-        body.iter().filter_map(jump_target).filter(|target| !inside.contains(target)).collect();
-    if last.flow_control() == FlowControl::ConditionalBranch {
-        exits.push(last.next_ip());
+    let at = |ip: u64| body.binary_search_by_key(&ip, |i| i.ip()).ok();
+    let goes_back = going_back(body);
+    let mut exits = Vec::new();
+    for (number, instruction) in body.iter().enumerate().filter(|(n, _)| goes_back[*n]) {
+        let jump = jump_target(instruction).map(|target| (target, at(target)));
+        let next = (instruction.flow_control() == FlowControl::ConditionalBranch)
+            .then(|| (instruction.next_ip(), (number + 1 < body.len()).then_some(number + 1)));
+        for (ip, inside) in [jump, next].into_iter().flatten() {
+            if inside.is_none_or(|number| !goes_back[number]) {
+                exits.push(ip);
+            }
+        }
     }
     exits
+}
+
+/// Which instructions of a loop can lead to its last, which goes back to its first.
+fn going_back(body: &[Instruction]) -> Vec<bool> {
+    let at = |ip: u64| body.binary_search_by_key(&ip, |i| i.ip()).ok();
+    let targets: Vec<Option<usize>> = body.iter().map(|i| jump_target(i).and_then(at)).collect();
+    let mut goes_back = vec![false; body.len()];
+    if let Some(last) = goes_back.last_mut() {
+        *last = true;
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for number in (0..body.len()).rev().filter(|n| n + 1 < body.len()) {
+            let falls_through = !matches!(
+                body[number].flow_control(),
+                FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch
+                    | FlowControl::Return
+                    | FlowControl::Exception
+                    | FlowControl::Interrupt
+            );
+            let leads = falls_through && goes_back[number + 1]
+                || targets[number].is_some_and(|target| goes_back[target]);
+            if leads && !goes_back[number] {
+                goes_back[number] = true;
+                changed = true;
+            }
+        }
+    }
+    goes_back
 }
 
 /// The first argument of the call at `wait`, if it is the same at the loop's exit.

@@ -1,8 +1,8 @@
 //! Loops that wait, for the module facts: around calls of functions that wait for a condition, and
 //! loops that only read until something changes (see [`raddle_decode::loops`]).
 //!
-//! What a call goes to is known by name: a function of the module, a stub of the procedure linkage
-//! table, or a slot that the loader fills. A function of the module that waits outside any loop is a
+//! What a call goes to is known by name: a function of the module, directly or through a slot (as Rust
+//! calls its standard library), a stub of the procedure linkage table, or a slot that the loader fills. A function of the module that waits outside any loop is a
 //! wrapper, and its callers' loops are looked for in turn.
 
 use crate::binary::Binary;
@@ -42,11 +42,15 @@ pub(crate) fn find(binary: &Binary, hooks: &[Hook], entries: &BTreeMap<u64, u32>
         }
     }
     let starts = function_starts(binary);
+    let inside = slots_inside(binary);
     let mut found = Vec::new();
     for _ in 0..=DEPTH {
         let callee = |target: CallTarget| match target {
             CallTarget::Code(address) => known.get(&address).copied().unwrap_or(Callee::Other),
-            CallTarget::Slot(slot) => slots.get(&slot).copied().unwrap_or(Callee::Other),
+            CallTarget::Slot(slot) => {
+                let inside = || known.get(inside.get(&slot)?).copied();
+                slots.get(&slot).copied().or_else(inside).unwrap_or(Callee::Other)
+            }
         };
         found = binary.image.code().map(|(at, bytes)| loops(bytes, at, &starts, callee)).collect();
         let outside = found.iter().flat_map(|loops: &Loops| &loops.waits_outside);
@@ -92,6 +96,25 @@ fn slots(binary: &Binary) -> Vec<(u64, String)> {
             if let Some(name) = name.filter(|name| !name.is_empty()) {
                 let name = String::from_utf8_lossy(name).into_owned();
                 found.push((relocation.r_offset(LE), name));
+            }
+        }
+    }
+    found
+}
+
+/// Slots that hold the address of code of the module itself.
+fn slots_inside(binary: &Binary) -> HashMap<u64, u64> {
+    let mut found = HashMap::new();
+    let Ok(file) = binary.image.file() else { return found };
+    for section in file.elf_section_table().iter() {
+        let Ok(Some((relocations, _))) = section.rela(LE, &binary.image.bytes[..]) else {
+            continue;
+        };
+        for relocation in relocations {
+            let target = relocation.r_addend(LE) as u64;
+            let relative = relocation.r_type(LE, false) == object::elf::R_X86_64_RELATIVE;
+            if relative && binary.image.layout.is_code(target) {
+                found.insert(relocation.r_offset(LE), target);
             }
         }
     }
