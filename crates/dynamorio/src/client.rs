@@ -64,6 +64,9 @@ pub fn register<C: Client>(spill_registers: u32) -> Result<(), &'static str> {
         }
         let mut options: dr::drreg_options_t = std::mem::zeroed();
         options.struct_size = size_of::<dr::drreg_options_t>();
+        // A register is not free for the taking because the next instruction sets it: if that faults, the
+        // program's handler finds the register as it was, and some rely on it (the JVM's SafeFetch).
+        options.conservative = TRUE;
         options.num_spill_slots = spill_registers;
         if dr::drreg_init(&mut options) != dr::drreg_status_t_DRREG_SUCCESS {
             return Err("drreg does not start");

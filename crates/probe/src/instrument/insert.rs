@@ -96,6 +96,7 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
     point.place(done);
     point.release(base);
     point.release_flags();
+    point.restore_all();
 }
 
 fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, spared: &[Register]) {
@@ -194,6 +195,7 @@ fn insert_check(
     }
     point.release(at);
     point.release_flags();
+    point.restore_all();
 }
 
 /// The application's `fs` base, as an address.
