@@ -1,6 +1,6 @@
 //! The target behaves as it does alone, feature by feature: each program in `behaviour/` does one
 //! difficult thing (signals, forks, odd exits, odd binaries) and is run without and with Raddle,
-//! watching everything. Output and exit code must be the same, and as written in its first line:
+//! counting, watching everything, and looking for races. Output and exit code must be the same, and as written in its first line:
 //! `// exit: N`, with `// flags: …` for the compiler where needed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -36,6 +36,11 @@ fn same(name: &str) {
             let with = run(watch(&program, &[], &scratch), &scratch);
             assert_eq!(said(&alone), said(&with), "{name} {flags}: alone, and with events");
         }
+        let with = run(detect(&program, &scratch), &scratch);
+        assert_eq!(alone.stdout, with.stdout, "{name} {flags}: alone, and looked at for races");
+        // What is found decides the code.
+        let found = [code(&alone), FOUND];
+        assert!(found.contains(&code(&with)), "{name} {flags}: {found:?} for races, not {with:?}");
     }
 }
 
@@ -74,6 +79,17 @@ fn watch(program: &Path, arguments: &[&str], scratch: &Scratch) -> Command {
     command
 }
 
+/// The exit code of `raddle run` that found something.
+const FOUND: i32 = 66;
+
+fn detect(program: &Path, scratch: &Scratch) -> Command {
+    let mut command = Command::new(raddle());
+    command.args(["run", "--quiet", "--timeout", "60s", "--out"]);
+    let out = scratch.path(&format!("run{}", std::fs::read_dir(scratch.path("")).unwrap().count()));
+    command.arg(out).arg("--").arg(program);
+    command
+}
+
 fn run(mut command: Command, scratch: &Scratch) -> Output {
     command.current_dir(scratch.path("")).stdin(Stdio::null()).output().unwrap()
 }
@@ -98,6 +114,8 @@ behaviours! {
     handlers_on_alternate_stacks_under_a_timer: "signals.c",
     blocked_signals: "blocked_signals.c",
     a_fault_the_program_catches: "segv.c",
+    registers_after_a_fault: "fault_registers.c",
+    memory_in_the_middle_of_the_address_space: "far_memory.c",
     a_fault_it_does_not_catch: "crash.c",
     an_abort: "abort.c",
     fork_in_a_threaded_program: "fork.c",

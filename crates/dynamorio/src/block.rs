@@ -408,6 +408,31 @@ impl Point<'_> {
         self.jump(dr::OP_jnz, label);
     }
 
+    /// Jumps to `label` unless the address in `at` is one of the lowest or highest 2^`bits` of the
+    /// user's address space. `other` is used; the flags must be ours.
+    pub fn skip_outside_windows(
+        &mut self,
+        at: &Scratch,
+        other: &Scratch,
+        bits: u32,
+        label: &Label,
+    ) {
+        /// Of the 64 bits of an address, those that a program's do not have.
+        const UNUSED: u32 = 17;
+        let other = reg(other.register);
+        // SAFETY: valid operands; the list takes over the instructions.
+        let copy = unsafe {
+            dr::instr_create_1dst_1src(self.context, dr::OP_mov_ld as i32, other, reg(at.register))
+        };
+        self.before(copy);
+        // The upper bits alone, sign-extended: 0 in the low window, -1 in the high one.
+        self.create_1_2(dr::OP_shl, other, immediate(i64::from(UNUSED), dr::OPSZ_1), other);
+        self.create_1_2(dr::OP_sar, other, immediate(i64::from(UNUSED + bits), dr::OPSZ_1), other);
+        self.create_1_2(dr::OP_add, other, immediate(1, dr::OPSZ_1), other);
+        self.create_0_2(dr::OP_cmp, other, immediate(1, dr::OPSZ_1));
+        self.jump(dr::OP_jnbe, label);
+    }
+
     /// Jumps to `label`.
     pub fn skip(&mut self, label: &Label) {
         self.jump(dr::OP_jmp, label);

@@ -289,6 +289,15 @@ pub fn rebuild_later(pc: u64) {
     }
 }
 
+/// Has all code built anew, and returns when no thread runs any that was built before. Only from a
+/// system call event, without a lock held.
+pub fn rebuild_everything() {
+    // SAFETY: see above.
+    unsafe {
+        dr::dr_flush_region(std::ptr::null_mut(), usize::MAX as _);
+    }
+}
+
 /// Ends the process at once, without the engine's or the target's exit handling.
 pub fn abort(code: i32) -> ! {
     // SAFETY: does not return.

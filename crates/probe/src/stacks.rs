@@ -162,6 +162,9 @@ impl Stacks {
             frame.node = outer;
         }
         last.splice(..known, fresh.drain(..));
+        // In a deep recursion the outermost frames are taken to stay: to look at all of them each time
+        // would make it a quadratic one.
+        last.truncate(MAX_FRAMES);
         let first = spot.pc - u64::from(spot.returns);
         StackId(tree.node(outer, first, || spot.place))
     }

@@ -222,6 +222,7 @@ impl<P: Planes> FastHybrid<P> {
         }
         state.execution.before(event);
         match &event.kind {
+            kind if !self.has_shadow(state, kind) => {}
             Access { kind, address, size } => {
                 self.synchronise(state, event, *kind, (address.0, u64::from(*size)));
             }
@@ -244,6 +245,21 @@ impl<P: Planes> FastHybrid<P> {
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);
         }
+    }
+
+    /// Is there shadow for all memory that an event touches?
+    fn has_shadow(&self, state: &State, kind: &EventKind) -> bool {
+        use EventKind::*;
+        let (address, size) = match kind {
+            Access { address, size, .. } => (*address, u64::from(*size)),
+            Range { address, length: size, .. }
+            | TransactionAccess { address, size, .. }
+            | Allocate { address, size }
+            | MemoryRenewed { address, size } => (*address, *size),
+            Free { address, size } => (*address, state.execution.size_of(*address, *size)),
+            _ => return true,
+        };
+        self.planes.covers(address.0, address.0.saturating_add(size))
     }
 
     fn add(&self, findings: &mut Findings, races: Vec<Finding>) {

@@ -29,6 +29,8 @@ pub const SPECIAL: u32 = 1 << 31;
 
 /// Shadow memory. Granules and lines are numbered by address.
 pub trait Planes {
+    /// Is there shadow for all of `start..end`? What has none is not looked at.
+    fn covers(&self, start: u64, end: u64) -> bool;
     /// A slot comes into use. False when there is no room for its planes.
     fn use_slot(&self, slot: usize) -> bool;
     /// A lock set is known by this number: which lock sets it excludes for being alike, if any.

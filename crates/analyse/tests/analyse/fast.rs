@@ -48,6 +48,9 @@ impl SmallPlanes {
 }
 
 impl Planes for SmallPlanes {
+    fn covers(&self, _: u64, _: u64) -> bool {
+        true
+    }
     fn use_slot(&self, _: usize) -> bool {
         true
     }

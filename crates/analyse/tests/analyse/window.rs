@@ -25,6 +25,9 @@ struct OneLine {
 const GRANULE_NUMBER: u64 = 0x1000 / raddle_analyse::fast::cell::GRANULE;
 
 impl Planes for OneLine {
+    fn covers(&self, _: u64, _: u64) -> bool {
+        true
+    }
     fn use_slot(&self, _: usize) -> bool {
         true
     }

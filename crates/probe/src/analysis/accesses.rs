@@ -12,7 +12,7 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::{Description, FastHybrid, Outcome, Side};
+use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, Side};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind, StackId};
 
@@ -117,7 +117,7 @@ impl Analysis {
             _ => return false,
         };
         let (start, end) = (touching.address, touching.address.saturating_add(touching.length));
-        if !fast.planes().covers(start) || !fast.planes().covers(end.saturating_sub(1)) {
+        if !fast.planes().covers(start, end) {
             return true;
         }
         let Some(standing) = thread.standing.take() else { return true };

@@ -21,7 +21,7 @@ use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
-use raddle_analyse::fast::{FastHybrid, Side};
+use raddle_analyse::fast::{FastHybrid, Planes, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
@@ -163,6 +163,14 @@ impl Analysis {
         };
         let new = self.works.push(Work::new(self.choice, self.rules, shadow));
         self.current.store(new, Ordering::Release);
+    }
+
+    /// If accesses are checked in shadow memory: the size of the windows that have some, as a power of two,
+    /// and whether all of this memory lies in them.
+    pub fn windows(&self, start: u64, length: u64) -> Option<(u32, bool)> {
+        let Engine::Fast(fast) = &self.work().engine else { return None };
+        let planes = fast.planes();
+        Some((planes.window_bits(), planes.covers(start, start.saturating_add(length))))
     }
 
     /// Are accesses checked in shadow memory?

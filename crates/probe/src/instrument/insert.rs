@@ -8,6 +8,7 @@ use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
 use raddle_dynamorio::block::{AddressForm, CodeAddress, Point, Register, SegmentRegister};
+use std::sync::atomic::Ordering;
 
 impl Instrumentation {
     /// Inserts what the plan says before (or after) the instruction at this point.
@@ -34,7 +35,8 @@ impl Instrumentation {
             insert_counter(point, counter, plan.guarded);
         }
         if let Some(step) = &step {
-            insert_accesses(probe, point, step, plan.spared());
+            let windows = self.windows.load(Ordering::Relaxed);
+            insert_accesses(probe, point, step, Manners { spared: plan.spared(), windows });
         }
     }
 }
@@ -99,14 +101,24 @@ fn insert_counter(point: &mut Point<'_>, number: u32, guarded: bool) {
     point.restore_all();
 }
 
-fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, spared: &[Register]) {
+/// How code is inserted.
+#[derive(Debug, Clone, Copy)]
+struct Manners {
+    /// Registers that may not be borrowed.
+    spared: &'static [Register],
+    /// The windows that have shadow, as a power of two, if there is memory outside them; else zero.
+    windows: u32,
+}
+
+fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: Manners) {
+    let Manners { spared, .. } = manners;
     if let Some(site) = step.rare {
         point.restore_all();
         point.clean_call(clean_rare, u64::from(site));
     }
     for access in &step.accesses {
         match access.check {
-            Some(side) => insert_check(probe, point, access, side, spared),
+            Some(side) => insert_check(probe, point, access, side, manners),
             None => {
                 load_address(point, &access.form, spared);
                 call(probe, point, access.site, Number::Access);
@@ -145,7 +157,7 @@ fn insert_check(
     point: &mut Point<'_>,
     access: &PlannedAccess,
     side: Side,
-    spared: &[Register],
+    Manners { spared, windows }: Manners,
 ) {
     let key = match side {
         Side::Write => slot::WRITE_KEY,
@@ -155,7 +167,7 @@ fn insert_check(
     let avoid = avoided(form, spared);
     point.reserve_flags();
     let at = point.reserve(&avoid);
-    let wide = (access.size > 8).then(|| point.reserve(&avoid));
+    let other = (access.size > 8 || windows != 0).then(|| point.reserve(&avoid));
     let done = point.new_label();
     let news = point.new_label();
     point.load_address(&at, form);
@@ -167,11 +179,14 @@ fn insert_check(
     if access.guarded {
         point.skip_if_nonzero(slot::OPAQUE, &done);
     }
+    if let Some(other) = other.as_ref().filter(|_| windows != 0) {
+        point.skip_outside_windows(&at, other, windows, &done);
+    }
     if access.size < 4 {
         point.and_number(&at, -4);
     }
     point.xor_slot(&at, key);
-    match &wide {
+    match other.as_ref().filter(|_| access.size > 8) {
         None => point.skip_if_memory_is_slot(&at, access.size == 8, slot::SEGMENT, &done),
         Some(segment) => {
             point.load_slot(segment, slot::SEGMENT);
@@ -190,8 +205,8 @@ fn insert_check(
     let middle = probe.middle.entry(side, access.size);
     point.call(middle.unwrap_or(probe.trampoline.entry(Number::Access as usize)));
     point.place(done);
-    if let Some(segment) = wide {
-        point.release(segment);
+    if let Some(other) = other {
+        point.release(other);
     }
     point.release(at);
     point.release_flags();

@@ -23,6 +23,7 @@ use raddle_wire::options::{MemoryMode, PlaceFilter, ProbeOptions};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::RwLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What inserted code refers to by number.
 #[derive(Debug, Clone)]
@@ -78,6 +79,9 @@ pub struct Instrumentation {
     blocks: boxcar::Vec<counting::CountedBlock>,
     /// Functions that hooked ones call back.
     callbacks: RwLock<FxHashSet<u64>>,
+    /// The size of the windows that have shadow, as a power of two, once the program has memory
+    /// outside them; zero before.
+    windows: AtomicU32,
 }
 
 impl Instrumentation {
@@ -95,7 +99,14 @@ impl Instrumentation {
             sites: boxcar::Vec::new(),
             blocks: boxcar::Vec::new(),
             callbacks: RwLock::default(),
+            windows: AtomicU32::new(0),
         }
+    }
+
+    /// The program has memory that has no shadow: from now on inserted code asks before it computes a
+    /// cell's address. True when that is news, and code that does not ask must go.
+    pub fn ask_for_windows(&self, bits: u32) -> bool {
+        self.windows.swap(bits, Ordering::Relaxed) == 0
     }
 
     /// A site by its number.

@@ -65,7 +65,7 @@ impl Shadow {
         /// The kernel places mappings one below the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
         let ours = Shadow::new as fn() -> Option<Shadow> as usize as u64;
-        let shadow = if narrow.covers(ours.saturating_sub(ROOM)) { narrow } else { wide };
+        let shadow = if narrow.has(ours.saturating_sub(ROOM)) { narrow } else { wide };
         for start in shadow.windows() {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
@@ -111,8 +111,13 @@ impl Shadow {
         self.slots
     }
 
+    /// The windows' size, as a power of two.
+    pub fn window_bits(&self) -> u32 {
+        self.window_bits
+    }
+
     /// Is this address watched?
-    pub fn covers(&self, address: u64) -> bool {
+    fn has(&self, address: u64) -> bool {
         let window = address >> self.window_bits;
         window == 0 || window == (1 << (ADDRESS_BITS - self.window_bits)) - 1
     }
@@ -153,7 +158,7 @@ impl Shadow {
 
     fn word(&self, region: usize, granule: u64) -> &AtomicU32 {
         let address = granule * GRANULE;
-        debug_assert!(self.covers(address));
+        debug_assert!(self.has(address));
         // SAFETY: `covers` has been asked for every address that comes here, so this lies in the
         // region's reserved and zeroed pages, which are never unmapped, and is aligned.
         unsafe { AtomicU32::from_ptr((address ^ self.region_key(region)) as *mut u32) }
@@ -172,6 +177,10 @@ impl Shadow {
 }
 
 impl Planes for Shadow {
+    fn covers(&self, start: u64, end: u64) -> bool {
+        self.has(start) && self.has(end.saturating_sub(1).max(start))
+    }
+
     fn use_slot(&self, slot: usize) -> bool {
         let reserved = self.reserved.load(Ordering::Acquire);
         (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
@@ -229,7 +238,7 @@ impl Planes for Shadow {
     }
 
     fn clear(&self, start: u64, end: u64) {
-        if !self.covers(start) || !self.covers(end - 1) {
+        if !self.covers(start, end) {
             return;
         }
         let (first, last) = (start.next_multiple_of(CHUNK), end / CHUNK * CHUNK);

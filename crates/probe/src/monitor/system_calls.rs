@@ -177,8 +177,19 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
             let size = if is_mmap { second } else { third };
             let address = Address(result as u64);
             thread.emit(probe, spot, EventKind::Allocate { address, size });
+            watch_windows(probe, result as u64, size);
         }
         _ => {}
+    }
+}
+
+/// The program has this memory now. Where there is no shadow for it, inserted code must take care.
+fn watch_windows(probe: &Probe, start: u64, length: u64) {
+    let windows = probe.analysis.as_ref().and_then(|analysis| analysis.windows(start, length));
+    if let Some((bits, false)) = windows
+        && probe.instrumentation.ask_for_windows(bits)
+    {
+        process::rebuild_everything();
     }
 }
 
