@@ -196,12 +196,14 @@ impl Reader<'_> {
             "true" => Success::True,
             "notnull" => Success::NotNull,
             _ => {
-                let comparisons: [(&str, fn(i32) -> Success); 2] =
-                    [("equals ", Success::Equals), ("zero or ", Success::ZeroOr)];
-                let compared = comparisons
-                    .iter()
-                    .find_map(|(words, success)| Some((text.strip_prefix(words)?, success)));
-                let Some((number, success)) = compared else {
+                let success: fn(i32) -> Success;
+                let number = if let Some(number) = text.strip_prefix("equals ") {
+                    success = Success::Equals;
+                    number
+                } else if let Some(number) = text.strip_prefix("zero or ") {
+                    success = Success::ZeroOr;
+                    number
+                } else {
                     let right =
                         ["always", "zero", "nonzero", "true", "notnull", "equals N", "zero or N"];
                     let message = format!("unknown success \"{text}\"");
