@@ -228,6 +228,7 @@ impl Events {
             rules: raddle_wire::options::Rules::default(),
             schedule: self.run.schedule.options(),
             silent: false,
+            debug: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod events;
 mod explain;
 mod failure;
 mod forms;
+mod gdb;
 mod hunt;
 mod interrupt;
 mod kept;

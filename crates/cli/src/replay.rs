@@ -4,6 +4,7 @@ use crate::arguments::Format;
 use crate::confirm::absolute;
 use crate::events::{self, hooks};
 use crate::failure::Failure;
+use crate::gdb;
 use crate::kept;
 use crate::recording::Recording;
 use crate::runs::{self, Run};
@@ -38,6 +39,15 @@ pub struct ReplayCommand {
     #[arg(long)]
     events: bool,
 
+    /// Let gdb look: the target stops where `main` begins, again when the two accesses meet, and when a
+    /// signal or a deadlock ends it. What to type in another terminal is printed
+    #[arg(long, conflicts_with = "events")]
+    gdb: bool,
+
+    /// Listen at this port of the local machine instead of at a socket of your own; 0 for any
+    #[arg(long, value_name = "PORT", requires = "gdb")]
+    gdb_port: Option<u16>,
+
     /// Also hook the functions that this file describes, beside those the execution had; may be
     /// repeated
     #[arg(long, value_name = "FILE")]
@@ -53,7 +63,10 @@ Examples:
       raddle replay R1 --order 2 --events
 
   A failing execution that `raddle hunt` has kept
-      raddle replay H1";
+      raddle replay H1
+
+  Look at it with gdb, from another terminal
+      raddle replay R1 --gdb";
 
 const EXIT_DIVERGED: u8 = 1;
 /// What a replay may take; the execution itself has ended before.
@@ -74,7 +87,12 @@ impl ReplayCommand {
         let id = finding.id.as_str();
         let order = self.order(finding)?;
         let plan = self.plan(&file, &order.kept)?;
-        let (end, control) = if self.events {
+        let (end, control) = if self.gdb {
+            match gdb::run(&plan, self.gdb_port)? {
+                Some(ran) => ran,
+                None => return Ok(killed(id)),
+            }
+        } else if self.events {
             let mut recording = Recording::default();
             let ran = trial::run(&plan, Hearing::Calls, &mut recording)?;
             let shown = recording.interleaving(&ran.1, &plan.cwd);
@@ -124,7 +142,11 @@ impl ReplayCommand {
             return Err(Failure::Other(format!("there is no {id} in {}", file.display())));
         };
         let plan = self.plan(file, id)?;
-        let (end, control) = self.execute(&plan)?;
+        let ran = match self.gdb {
+            true => gdb::run(&plan, self.gdb_port)?,
+            false => Some(self.execute(&plan)?),
+        };
+        let Some((end, control)) = ran else { return Ok(killed(id)) };
         if let Some(text) = crate::scheduling::deadlock(&control) {
             eprintln!("raddle: {text}");
         }
@@ -168,6 +190,12 @@ impl ReplayCommand {
         };
         orders.iter().find(fits).ok_or_else(|| Failure::Other(why()))
     }
+}
+
+/// gdb has ended it before its time: as far as it came it was the same.
+fn killed(id: &str) -> u8 {
+    eprintln!("raddle: {id} was killed, or left, by gdb");
+    0
 }
 
 /// Why this is not how the execution ended, if it is not.

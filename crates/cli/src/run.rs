@@ -346,5 +346,6 @@ fn request(hooks: HookSet, detector: DetectorChoice, rules: Rules) -> ProbeReque
         rules,
         schedule: None,
         silent: false,
+        debug: None,
     }
 }

@@ -161,6 +161,16 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<(Ending, Control), Failure> {
     let directory = RunDirectory::temporary()?;
+    run_in(directory.path(), plan, request(plan, hearing)?, observer)
+}
+
+/// The same in a run directory, asking this of the probe.
+pub fn run_in(
+    directory: &Path,
+    plan: &Plan,
+    request: ProbeRequest,
+    observer: &mut dyn Observer,
+) -> Result<(Ending, Control), Failure> {
     let execution = Execution {
         program: plan.program.clone(),
         cwd: Some(plan.cwd.clone()),
@@ -168,8 +178,8 @@ pub fn run(
         stop_after: None,
         fixed_layout: true,
         follow: false,
-        engine: EngineMode::Probe(request(plan, hearing)?),
-        directory: directory.path().to_owned(),
+        engine: EngineMode::Probe(request),
+        directory: directory.to_owned(),
         keep_logs: false,
     };
     let outcome = execute(&execution, observer)?;
@@ -183,7 +193,7 @@ pub fn run(
 }
 
 /// Only synchronisation and the pair are instrumented.
-fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
+pub fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
     let watch = &plan.schedule.watch;
     Ok(ProbeRequest {
         hooks: hooks(&plan.hooks)?,
@@ -199,6 +209,7 @@ fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
         detector: None,
         schedule: Some(plan.schedule.clone()),
         silent: hearing == Hearing::Threads,
+        debug: None,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::{FALSE, TRUE};
 use dynamorio_sys as dr;
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicU8;
 
 /// Bytes below the stack pointer that belong to a leaf function (System V ABI 3.2.2).
 pub const RED_ZONE: i32 = 128;
@@ -586,6 +587,62 @@ impl Point<'_> {
                 immediate(argument as i64, dr::OPSZ_8),
             );
         }
+    }
+
+    /// The same inside code that is jumped over, for a callee that looks at the application's
+    /// registers: borrowed ones are put back for the call.
+    pub fn clean_call_exact(&mut self, callee: extern "C" fn(u64), argument: u64) {
+        let flags = dr::dr_cleancall_save_t_DR_CLEANCALL_READS_APP_CONTEXT
+            | dr::dr_cleancall_save_t_DR_CLEANCALL_MULTIPATH;
+        // SAFETY: as above.
+        unsafe {
+            dr::dr_insert_clean_call_ex(
+                self.context,
+                self.list,
+                self.at,
+                callee as *mut c_void,
+                flags,
+                1,
+                immediate(argument as i64, dr::OPSZ_8),
+            );
+        }
+    }
+
+    /// Calls hand-written code, as [`Self::call`] does, when a byte is not zero; `slot` is set to `number`
+    /// first. All registers and flags are the application's then. The byte must be of
+    /// [`crate::process::reachable_bytes`].
+    pub fn call_if(&mut self, byte: &'static AtomicU8, slot: Slot, number: u32, code: CodeAddress) {
+        self.reserve_flags();
+        let (done, restored, respilled) = (self.new_label(), self.new_label(), self.new_label());
+        // SAFETY: builds an operand; inserted code reads the byte.
+        let byte = unsafe {
+            dr::opnd_create_rel_addr(byte.as_ptr().cast(), dr::OPSZ_1 as dr::opnd_size_t)
+        };
+        self.create_0_2(dr::OP_cmp, byte, immediate(0, dr::OPSZ_1));
+        self.jump(dr::OP_jz, &done);
+        self.before(restored.instruction);
+        self.store_slot_number(slot, number);
+        self.call(code);
+        self.before(respilled.instruction);
+        // SAFETY: both labels stand in the list, before `at`; the state of reservations is not changed,
+        // as it must not be in code that is jumped over.
+        let status = unsafe {
+            dr::drreg_statelessly_restore_all(
+                self.context,
+                self.list,
+                restored.instruction,
+                respilled.instruction,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            )
+        };
+        let expected = [
+            dr::drreg_status_t_DRREG_SUCCESS,
+            dr::drreg_status_t_DRREG_ERROR_NO_APP_VALUE,
+        ];
+        assert!(expected.contains(&status), "restoring registers for a call");
+        self.place(done);
+        self.release_flags();
     }
 
     fn slot(&self, slot: Slot, size: u32) -> dr::opnd_t {

@@ -6,6 +6,7 @@ use crate::{FALSE, TRUE};
 use dynamorio_sys as dr;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicU8;
 
 /// A thread of the target, during a callback.
 #[derive(Debug, Clone, Copy)]
@@ -133,6 +134,8 @@ pub struct MachineState {
     pub general: [u64; 16],
     /// The instruction.
     pub pc: u64,
+    /// The flags.
+    pub flags: u64,
     /// 32 vector registers of 64 bytes, when asked for.
     pub vectors: Vec<[u8; 64]>,
     /// The AVX-512 mask registers, when asked for.
@@ -198,6 +201,7 @@ impl MachineState {
                     raw.r15,
                 ],
                 pc: raw.__bindgen_anon_10.pc as u64,
+                flags: raw.__bindgen_anon_9.xflags,
                 vectors: Vec::new(),
                 masks: [0; 8],
             }
@@ -278,6 +282,20 @@ pub fn install_code(code: &[u8]) -> Option<CodeAddress> {
         std::ptr::copy_nonoverlapping(code.as_ptr(), memory.cast(), code.len());
         let executable = dr::DR_MEMPROT_READ | dr::DR_MEMPROT_EXEC;
         (dr::dr_memory_protect(memory, size, executable) != 0).then_some(CodeAddress(memory as u64))
+    }
+}
+
+/// Bytes, zero at first, that inserted code can address. They live as long as the process.
+pub fn reachable_bytes(count: usize) -> Option<&'static [AtomicU8]> {
+    // SAFETY: a fresh region of the engine's, readable and writable, never freed; zeroed here, and any
+    // byte is a valid atomic.
+    unsafe {
+        let memory = dr::dr_nonheap_alloc(count, dr::DR_MEMPROT_READ | dr::DR_MEMPROT_WRITE);
+        if memory.is_null() {
+            return None;
+        }
+        std::ptr::write_bytes(memory.cast::<u8>(), 0, count);
+        Some(std::slice::from_raw_parts(memory.cast(), count))
     }
 }
 

@@ -123,6 +123,7 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         hooks: request.hooks.hooks.clone(),
         schedule: request.schedule.clone(),
         silent: request.silent,
+        debug: request.debug.clone(),
     };
     let file = directory.join(OPTIONS_FILE);
     let context = format!("writing {}", file.display());
@@ -211,6 +212,7 @@ mod tests {
             rules: raddle_wire::options::Rules::default(),
             schedule: None,
             silent: false,
+            debug: None,
         }
     }
 

@@ -32,7 +32,7 @@ use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_wire::log::HeapBlock;
 use raddle_wire::options::{
-    DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
+    DebugOptions, DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -99,6 +99,8 @@ pub struct ProbeRequest {
     pub schedule: Option<ScheduleOptions>,
     /// Report events of threads and modules only.
     pub silent: bool,
+    /// Let a debugger stop the target and look at it.
+    pub debug: Option<DebugOptions>,
 }
 
 /// What a detector looked at.

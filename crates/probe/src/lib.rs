@@ -7,6 +7,7 @@
 //! - [`middle`]: what it need not go through for most accesses that a detector must see;
 //! - [`monitor`]: hooked functions, system calls, threads and modules become events;
 //! - [`schedule`]: who may run now, if that was asked for;
+//! - [`debug`]: where a debugger stops the target, if there is one;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`stacks`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
@@ -15,6 +16,7 @@
 //! information: those are the command's.
 
 mod analysis;
+mod debug;
 mod instrument;
 mod libc_free;
 mod memory;

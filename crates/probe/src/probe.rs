@@ -1,6 +1,7 @@
 //! The probe as a whole: what it was told, what it has learned, and its start and end.
 
 use crate::analysis::Analysis;
+use crate::debug::{At, Debugger};
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::environment;
 use crate::memory::log::{Log, Writer};
@@ -35,6 +36,8 @@ pub struct Probe {
     pub analysis: Option<Analysis>,
     /// Who may run, when that is ours to say.
     pub scheduler: Option<Scheduler>,
+    /// Who may stop it and look.
+    pub debugger: Option<Debugger>,
     /// The process that all of this is about. In a fresh fork the engine ends the copies of the
     /// parent's other threads before it tells us of the fork.
     process: AtomicU32,
@@ -84,6 +87,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         stacks: Stacks::default(),
         analysis,
         scheduler: options.schedule.as_ref().map(Scheduler::new).transpose()?,
+        debugger: Debugger::new(&options)?,
         process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,
@@ -188,6 +192,10 @@ impl Client for Probe {
 
     fn before_system_call(&self, call: &mut SystemCall<'_>) {
         let Some(thread) = thread::current(self) else { return };
+        thread.stands(At::SystemCall);
+        if let Some(debugger) = &self.debugger {
+            debugger.listen(self, thread);
+        }
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_comes(self, thread, call);
         }
@@ -206,6 +214,7 @@ impl Client for Probe {
 
     fn after_system_call(&self, call: &mut SystemCall<'_>) {
         let Some(thread) = thread::current(self) else { return };
+        thread.stands(At::SystemCall);
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_returned(self, thread, call);
         }
@@ -217,6 +226,11 @@ impl Client for Probe {
     fn signal(&self, _thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState) {
         // A blocked one may have come in the middle of our own code.
         if !blocked && let Some(thread) = thread::current(self) {
+            if let Some(debugger) = &self.debugger
+                && signals::kills(self, number)
+            {
+                debugger.signal(self, thread, number, state);
+            }
             signals::delivered(self, thread, number, state);
             if let Some(scheduler) = &self.scheduler {
                 scheduler.flush(thread);
@@ -239,6 +253,9 @@ impl Client for Probe {
         if let Some(scheduler) = &self.scheduler {
             // One process is controlled, and this is another.
             scheduler.stop();
+        }
+        if let Some(debugger) = &self.debugger {
+            debugger.detach();
         }
         threads::forked(self, thread.os_id());
         modules::announce_all(self);

@@ -5,7 +5,9 @@
 //! because the engine may end threads from another one when the process exits.
 
 use crate::analysis::{AccessCache, Recent, Touching};
+use crate::debug::At;
 use crate::memory::Reservation;
+use crate::memory::kept::Kept;
 use crate::memory::log::{Log, Writer};
 use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
@@ -61,6 +63,9 @@ pub struct ThreadState {
     pub site: Option<u32>,
     /// The watched access under way.
     touched: Option<Touched>,
+    /// How it came into our code, and its registers then, for a debugger.
+    pub at: At,
+    pub kept: Kept,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
@@ -143,6 +148,8 @@ impl ThreadState {
             accesses: AccessCache::default(),
             site: None,
             touched: None,
+            at: At::default(),
+            kept: Kept::default(),
             stack_region: (0, 0),
             system_call: [0; 6],
             system_call_path: None,

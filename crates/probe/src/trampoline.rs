@@ -75,8 +75,8 @@ pub mod slot {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
-    vectors: [u128; 16],
-    app_fs_holder: u64,
+    pub vectors: [u128; 16],
+    pub r12: u64,
     /// The stack pointer before the call sequence.
     pub rsp: u64,
     pub rbx: u64,
@@ -115,7 +115,7 @@ pub type Handler = extern "C" fn(&mut Frame, &mut ThreadState);
 
 const PLACEHOLDER: u32 = 0x5A5A_0000;
 /// How many entries the template has; each is [`ENTRY_SIZE`] bytes.
-pub const ENTRIES: usize = 8;
+pub const ENTRIES: usize = 9;
 const ENTRY_SIZE: usize = 32;
 
 core::arch::global_asm!(
@@ -140,6 +140,7 @@ raddle_lean_begin:
  raddle_entry 5
  raddle_entry 6
  raddle_entry 7
+ raddle_entry 8
  .p2align 5
 9:
  mov qword ptr gs:[0x5A5A0010], rsp

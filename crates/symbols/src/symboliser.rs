@@ -8,6 +8,7 @@ use crate::frames::{self, Frame, Lines};
 use crate::kept_names::KeptNames;
 use crate::places;
 use crate::variables::{self, Variable, VariableIndex};
+use object::Object;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,12 @@ impl Symboliser {
         let binary = &module.binary;
         let found = places::find(binary, pattern);
         found.iter().map(|r| (binary.offset(r.start), binary.offset(r.end))).collect()
+    }
+
+    /// Where the program begins, as an offset: its own code, before `main`.
+    pub fn entry(&mut self, path: &Path) -> Option<u64> {
+        let binary = &self.module(path)?.binary;
+        Some(binary.offset(binary.image.file().ok()?.entry()))
     }
 
     /// The module's build-id, in hexadecimal.

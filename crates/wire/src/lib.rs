@@ -3,11 +3,13 @@
 //! - [`options`]: what the command asks of the probe, as a file the probe reads at start.
 //! - [`facts`]: what the probe must know of a module, made by the command, cached, mapped.
 //! - [`log`]: what the probe saw, an append-only file that survives the target's death.
+//! - [`debug`]: why the target stands and how it goes on, while a debugger is attached.
 //!
 //! Each format opens with a magic and a version; a reader meeting another version says so in a
 //! sentence. There is no socket and no descriptor in the target: the log is a shared mapping, and
 //! requests and answers pass through its header.
 
+pub mod debug;
 pub mod facts;
 pub mod log;
 pub mod options;

@@ -52,6 +52,16 @@ pub struct ProbeOptions {
     /// Events of threads and modules only: the others are watched for the schedule's sake.
     #[serde(default)]
     pub silent: bool,
+    /// A debugger is attached, by way of the file of [`crate::debug`].
+    #[serde(default)]
+    pub debug: Option<DebugOptions>,
+}
+
+/// How a target is debugged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DebugOptions {
+    /// Offsets in the program's own module: it stops at the first of these that it reaches.
+    pub starts: Vec<u64>,
 }
 
 /// How an execution is controlled.

@@ -1,6 +1,7 @@
 //! What inserted code calls: from a site and registers to the monitor.
 
 use super::{Site, StringOperand};
+use crate::debug::At;
 use crate::monitor::hooks::{self, Registers};
 use crate::monitor::requests;
 use crate::probe::Probe;
@@ -24,12 +25,13 @@ pub enum Number {
     Callback,
     InlinedBefore,
     InlinedAfter,
+    Check,
 }
 
 /// How many.
-pub const COUNT: usize = 8;
+pub const COUNT: usize = 9;
 
-static TABLE: [Handler; COUNT] = [
+pub static TABLE: [Handler; COUNT] = [
     on_access,
     on_strings_before,
     on_strings_after,
@@ -38,6 +40,7 @@ static TABLE: [Handler; COUNT] = [
     on_callback,
     on_inlined_before,
     on_inlined_after,
+    on_check,
 ];
 
 /// Address of the handler table, for the trampoline.
@@ -152,7 +155,7 @@ fn string_ranges(
 
 extern "C" fn on_entered(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
-    if let Some(&Site::Entry { hook }) = site(probe, thread) {
+    if let Some(&Site::Entry { hook, .. }) = site(probe, thread) {
         hooks::enter(probe, thread, hook, frame.arguments(), registers(frame));
     }
 }
@@ -220,6 +223,16 @@ extern "C" fn on_inlined_after(frame: &mut Frame, thread: &mut ThreadState) {
     }
 }
 
+/// The debugger may have something here.
+extern "C" fn on_check(_: &mut Frame, thread: &mut ThreadState) {
+    let probe = Probe::instance();
+    if let Some(&Site::Check { pc }) = site(probe, thread)
+        && let Some(debugger) = &probe.debugger
+    {
+        debugger.check(probe, thread, pc);
+    }
+}
+
 /// A clean call: the vector registers decide what is touched. The address slot holds the
 /// application's `fs` base.
 pub extern "C" fn clean_lanes(number: u64) {
@@ -228,6 +241,7 @@ pub extern "C" fn clean_lanes(number: u64) {
     let Some(Site::Lanes { pc, place, bytes }) = probe.instrumentation.site(number as u32) else {
         return;
     };
+    thread.stands(At::Call(*pc));
     if thread.is_opaque() {
         return;
     }
@@ -251,6 +265,9 @@ pub extern "C" fn clean_rare(number: u64) {
     let Some(thread) = thread::current(probe) else { return };
     let state = MachineState::current(false);
     let general = &state.general;
+    if let Some(pc) = probe.instrumentation.site(number as u32).and_then(Site::pc) {
+        thread.stands(At::Call(pc));
+    }
     let at = |place, pc| Spot { place, pc, returns: false, sp: general[4], bp: general[5] };
     match probe.instrumentation.site(number as u32) {
         Some(&Site::LoopLeft { pc, place, condition }) if !thread.is_opaque() => {

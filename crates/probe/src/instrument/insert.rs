@@ -14,7 +14,10 @@ impl Instrumentation {
     /// Inserts what the plan says before (or after) the instruction at this point.
     pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, plan: &mut Plan) {
         let Some(instruction) = point.instruction else { return };
-        plan.points.insert(point, instruction.pc);
+        if let Some(debugger) = &probe.debugger {
+            debugger.insert(probe, point, instruction.pc);
+        }
+        plan.points.insert(probe, point, instruction.pc);
         let is_first = instruction.pc == plan.first;
         if is_first {
             if let Some(site) = plan.returns.take() {

@@ -41,7 +41,7 @@ pub enum Site {
     /// The instruction after a call.
     Return { pc: u64 },
     /// The entry of a hooked function.
-    Entry { hook: u32 },
+    Entry { pc: u64, hook: u32 },
     /// The entry of a function that hooked ones call back.
     Callback { pc: u64 },
     /// Where a loop around a condition wait is left.
@@ -50,6 +50,28 @@ pub enum Site {
     ClientRequest { pc: u64, place: Place },
     /// An atomic instruction that is a lock operation inlined by the compiler.
     Inlined { pc: u64, place: Place, hook: u32, compares: bool },
+    /// Any instruction, where there is a debugger.
+    Check { pc: u64 },
+}
+
+impl Site {
+    /// The instruction.
+    pub fn pc(&self) -> Option<u64> {
+        match *self {
+            Site::Access { pc, .. }
+            | Site::Updated { pc, .. }
+            | Site::Strings { pc, .. }
+            | Site::Lanes { pc, .. }
+            | Site::Return { pc }
+            | Site::Entry { pc, .. }
+            | Site::Callback { pc }
+            | Site::LoopLeft { pc, .. }
+            | Site::ClientRequest { pc, .. }
+            | Site::Inlined { pc, .. }
+            | Site::Check { pc } => Some(pc),
+            Site::Touched => None,
+        }
+    }
 }
 
 /// One side of a string instruction.
@@ -114,7 +136,7 @@ impl Instrumentation {
         self.sites.get(number as usize)
     }
 
-    fn add_site(&self, site: Site) -> u32 {
+    pub fn add_site(&self, site: Site) -> u32 {
         self.sites.push(site) as u32
     }
 

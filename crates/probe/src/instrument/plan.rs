@@ -144,7 +144,7 @@ impl Instrumentation {
                 if monitored.active {
                     let calls_back = monitored.hook.callback.is_some();
                     let tallied = monitored.tally.is_some();
-                    let site = self.add_site(Site::Entry { hook });
+                    let site = self.add_site(Site::Entry { pc, hook });
                     step.entries.push(Entry { site, calls_back, tallied });
                 }
             }

@@ -2,8 +2,10 @@
 //! code of the probe that is about memory lives here.
 
 pub mod environment;
+pub mod kept;
 pub mod kernel;
 pub mod log;
+pub mod mailbox;
 pub mod quick;
 pub mod shadow;
 pub mod sockets;

@@ -171,6 +171,9 @@ fn announce(probe: &Probe, module: &LoadedModule) {
     if let Some(scheduler) = &probe.scheduler {
         scheduler.module_loaded(module);
     }
+    if let Some(debugger) = &probe.debugger {
+        debugger.module_loaded(module);
+    }
     let event = EventKind::ModuleLoad {
         module: module.id,
         path: module.path.clone(),

@@ -51,6 +51,14 @@ impl Dispositions {
     }
 }
 
+/// Does the process die of this signal, as far as known?
+pub fn kills(probe: &Probe, number: i32) -> bool {
+    let stops =
+        matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU);
+    let dispositions = &probe.monitor.dispositions;
+    dispositions.of(number) == libc::SIG_DFL && !dispositions.is_ignored(number) && !stops
+}
+
 /// A signal has come for the current thread.
 pub fn delivered(probe: &Probe, thread: &mut ThreadState, number: i32, state: &MachineState) {
     let handler = probe.monitor.dispositions.of(number);
@@ -68,7 +76,7 @@ pub fn delivered(probe: &Probe, thread: &mut ThreadState, number: i32, state: &M
     thread.emit(probe, spot, EventKind::Acquire { object });
     if handler != libc::SIG_DFL {
         hooks::enter_handler(thread, sp);
-    } else if !matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
+    } else if kills(probe, number)
         && let Some(log) = thread.log()
     {
         // The process dies of it, perhaps (two threads aborting at once) before the engine has

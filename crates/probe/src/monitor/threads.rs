@@ -57,7 +57,10 @@ pub fn start(probe: &Probe, os_id: u32) {
     if probe.monitor.tallies {
         state.quick = QuickTable::new(Probe::instance().modules.age());
     }
-    let handlers = crate::instrument::handlers::table();
+    let handlers = match probe.debugger {
+        Some(_) => crate::memory::kept::table(),
+        None => crate::instrument::handlers::table(),
+    };
     probe.threads.add(os_id, state, handlers, trampoline::current_fs());
     let Some(thread) = thread::current(probe) else { return };
     for event in probe.threads.take_early() {

@@ -135,9 +135,10 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     // struct clone_args: flags, pidfd, child_tid, …
     let child_id = if is_clone3 { field(2) } else { call.argument(3) };
     let clears = flags & libc::CLONE_CHILD_CLEARTID as u64 != 0;
+    let pc = call.state().pc;
     let mut state = scheduler.lock();
     let mask = state.entry(thread.id).map_or(0, |e| e.mask);
-    state.newborn = Some(Newborn { id, clear_id: if clears { child_id } else { 0 }, mask });
+    state.newborn = Some(Newborn { id, clear_id: if clears { child_id } else { 0 }, mask, pc });
     scheduler.born.store(0, Ordering::Release);
 }
 
@@ -322,6 +323,7 @@ fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
         entry.wait = Wait::Outside;
     }
     let (state, next) = scheduler.choose(probe, thread, state);
+    let state = scheduler.before_waiting(probe, thread, state);
     scheduler.hand_to(state, next);
 }
 

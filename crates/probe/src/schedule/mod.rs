@@ -16,6 +16,7 @@ mod descriptors;
 mod farewell;
 mod futex;
 mod locks;
+mod overview;
 mod points;
 mod signals;
 mod stuck;
@@ -80,6 +81,8 @@ struct State {
     points: u64,
     diverged: bool,
     meetings: u32,
+    /// Who was just chosen at one of the two accesses while another stood at the other, for a debugger.
+    met: Option<(ThreadId, ThreadId)>,
     clock: Clock,
     /// Nanoseconds that have passed though somebody could run.
     hurried: u64,
@@ -96,6 +99,8 @@ struct Newborn {
     /// Where the kernel is to write zero when it ends.
     clear_id: u64,
     mask: u64,
+    /// Where the call that makes it returns to.
+    pc: u64,
 }
 
 impl Scheduler {
@@ -135,6 +140,7 @@ impl Scheduler {
                 points: 0,
                 diverged: false,
                 meetings: 0,
+                met: None,
                 clock: Clock::new(options.time),
                 hurried: 0,
                 quanta: Rng::new(seed, 4),
@@ -163,6 +169,9 @@ impl Scheduler {
         state.table.add(entry);
         let quantum = state.quantum();
         drop(state);
+        if let Some(debugger) = &probe.debugger {
+            debugger.begins(newborn.id, newborn.pc);
+        }
         self.born.store(1, Ordering::Release);
         kernel::futex_wake(&self.born);
         probe.slots.set(slot::CONTROLLED, 1);
@@ -179,6 +188,9 @@ impl Scheduler {
         let Some(id) = state.table.leaving(os_id) else { return };
         let Some(entry) = state.table.remove(id) else { return };
         farewell::let_go(&mut state.table, &entry);
+        if let Some(debugger) = &probe.debugger {
+            debugger.gone(id);
+        }
         state.current = None;
         if state.table.is_empty() {
             return;

@@ -6,6 +6,7 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
+use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::{self, ThreadState};
@@ -38,12 +39,12 @@ impl BlockPoints {
     }
 
     /// Inserts what belongs before the instruction at this point.
-    pub fn insert(&self, point: &mut Point<'_>, pc: u64) {
+    pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, pc: u64) {
         if self.controlled && point.is_branch() {
             point.reserve_flags();
             let done = point.new_label();
             point.count_down(slot::BUDGET, &done);
-            point.clean_call(at_branch, pc);
+            call(probe, point, at_branch, pc);
             point.place(done);
             point.release_flags();
         }
@@ -51,10 +52,18 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.skip_if_zero(slot::CONTROLLED, &done);
-            point.clean_call(at_atomic, pc);
+            call(probe, point, at_atomic, pc);
             point.place(done);
             point.release_flags();
         }
+    }
+}
+
+/// A debugger wants to see the thread's registers while it stands there.
+fn call(probe: &Probe, point: &mut Point<'_>, callee: extern "C" fn(u64), pc: u64) {
+    match probe.debugger {
+        Some(_) => point.clean_call_exact(callee, pc),
+        None => point.clean_call(callee, pc),
     }
 }
 
@@ -70,10 +79,14 @@ fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
     let probe = Probe::instance();
     let Some(thread) = thread::current(probe) else { return };
     let Some(scheduler) = &probe.scheduler else { return };
+    thread.stands(At::Call(pc));
     let place = modules::spot(probe, thread, pc, 0, 0).place;
     let step = step(place);
     // An atomic instruction does not renew the budget, or a loop of few would never be a spin.
-    if matches!(step, Step::Branch(_)) && scheduler.is_alone(thread) {
+    if matches!(step, Step::Branch(_)) && scheduler.is_alone(probe, thread) {
+        if let Some(debugger) = &probe.debugger {
+            debugger.listen(probe, thread);
+        }
         return;
     }
     give_way(scheduler, probe, thread, step);

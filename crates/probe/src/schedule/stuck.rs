@@ -9,6 +9,7 @@ use crate::thread::ThreadState;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
 use raddle_model::{Address, ModuleId, Place, StackId, ThreadId};
+use raddle_wire::debug::Why;
 use raddle_wire::log::{self as wire, Record};
 use std::sync::{Arc, MutexGuard};
 
@@ -54,6 +55,11 @@ impl Scheduler {
         mut state: MutexGuard<'a, State>,
         circle: Option<Vec<ThreadId>>,
     ) -> MutexGuard<'a, State> {
+        if let Some(debugger) = &probe.debugger {
+            drop(state);
+            debugger.stop(probe, thread, Why::Deadlock);
+            state = self.lock();
+        }
         let cycle = circle.is_some();
         let involved = |e: &&Entry| circle.as_ref().is_none_or(|c| c.contains(&e.id));
         let waits: Vec<wire::Wait> = state

@@ -4,7 +4,7 @@
 //! spins (both were measured; spinning before the wait was disastrous on two processors).
 
 use super::table::{Wait, Woken};
-use super::{Scheduler, State};
+use super::{QUANTUM, Scheduler, State};
 use crate::memory::kernel::{self, Descriptor};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -68,11 +68,37 @@ impl Scheduler {
         if state.segments.len() >= BATCH {
             state.write(thread);
         }
-        if next == thread.id {
-            return;
+        if next != thread.id {
+            state = self.before_waiting(probe, thread, state);
+            self.hand_to(state, next);
+            turn.wait();
+        } else {
+            drop(state);
         }
-        self.hand_to(state, next);
-        turn.wait();
+        self.after_choice(probe, thread);
+    }
+
+    /// A debugger is to know where the thread waits.
+    pub(super) fn before_waiting<'a>(
+        &'a self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let Some(debugger) = &probe.debugger else { return state };
+        drop(state);
+        debugger.parks(probe, thread);
+        self.lock()
+    }
+
+    /// The thread has the turn: a debugger may want to stop it before it does anything.
+    fn after_choice(&self, probe: &Probe, thread: &mut ThreadState) {
+        let Some(debugger) = &probe.debugger else { return };
+        let met = self.lock().met.take().filter(|(chosen, _)| *chosen == thread.id);
+        match met {
+            Some((_, with)) => debugger.met(probe, thread, with),
+            None => debugger.listen(probe, thread),
+        }
     }
 
     /// Waits, while others run; returns why it stopped waiting.
@@ -171,6 +197,11 @@ impl Scheduler {
         thread: &mut ThreadState,
         mut state: MutexGuard<'a, State>,
     ) -> MutexGuard<'a, State> {
+        if let Some(debugger) = probe.debugger.as_ref().filter(|d| d.is_interrupted()) {
+            drop(state);
+            debugger.listen(probe, thread);
+            state = self.lock();
+        }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
         let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside));
         let descriptors = waits_for(|w| matches!(w, Wait::Descriptors(_)));
@@ -225,10 +256,15 @@ impl Scheduler {
     }
 
     /// Lets the thread run on without points while it is alone.
-    pub(super) fn is_alone(&self, thread: &mut ThreadState) -> bool {
+    pub(super) fn is_alone(&self, probe: &Probe, thread: &mut ThreadState) -> bool {
         let mut state = self.lock();
         let alone = !self.is_on() || state.table.len() <= 1;
-        let budget = if alone { i64::MAX as u64 } else { state.quantum() };
+        let budget = match alone {
+            // Who debugs may interrupt it.
+            true if probe.debugger.is_some() => QUANTUM,
+            true => i64::MAX as u64,
+            false => state.quantum(),
+        };
         thread.slots.set(slot::BUDGET, budget);
         if alone {
             thread.slots.set(slot::CONTROLLED, 0);

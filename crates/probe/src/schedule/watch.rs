@@ -191,6 +191,8 @@ impl Scheduler {
                 continue;
             }
             state.meetings += 1;
+            let other = if met.first.0 == chosen { met.second.0 } else { met.first.0 };
+            state.met = Some((chosen, other));
             let side = |(thread, access): (ThreadId, Access)| MetAccess {
                 thread,
                 place: access.place,
