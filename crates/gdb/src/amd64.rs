@@ -53,6 +53,8 @@ impl GdbRegisters for ThreadRegisters {
         let mut known = |bytes: &[u8]| bytes.iter().for_each(|byte| write_byte(Some(*byte)));
         vectors.iter().for_each(|vector| known(&vector.to_le_bytes()));
         (0..4).for_each(|_| write_byte(None));
+        // No system call is to be made again.
+        u64::MAX.to_le_bytes().iter().for_each(|byte| write_byte(Some(*byte)));
         // Zero is what a thread has whose base has not been seen yet.
         for byte in fs_base.to_le_bytes() {
             write_byte((*fs_base != 0).then_some(byte));
@@ -118,6 +120,9 @@ fn description() -> String {
         xml.push_str(&register(&format!("xmm{number}"), 128, "vec128"));
     }
     xml.push_str(&register("mxcsr", 32, "int"));
+    // Without this one gdb does not believe that it is Linux, and finds no libraries.
+    xml.push_str("</feature><feature name=\"org.gnu.gdb.i386.linux\">");
+    xml.push_str(&register("orig_rax", 64, "int"));
     xml.push_str("</feature><feature name=\"org.gnu.gdb.i386.segments\">");
     for name in ["fs_base", "gs_base"] {
         xml.push_str(&register(name, 64, "int"));
