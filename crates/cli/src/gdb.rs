@@ -72,12 +72,19 @@ pub fn run(plan: &Plan, port: Option<u16>) -> Result<Option<(Ending, Control)>, 
     Ok(Some(ran?).filter(|_| !was_killed))
 }
 
-/// Where the program begins for a person: `main`, or, without names, its first instruction.
+/// Where the program begins for a person: its `main`, or, without names, its first instruction. The one
+/// that Rust's compiler makes for the C library has no source; the one meant has.
 fn starts(program: &Path) -> Vec<u64> {
     let mut names = Names::new();
     let names = names.symboliser();
     let mains: Vec<u64> = names.function_ranges(program, "main").iter().map(|r| r.0).collect();
-    if mains.is_empty() { names.entry(program).into_iter().collect() } else { mains }
+    let has_source = |at: &u64| names.frames(program, *at).iter().any(|f| f.line.is_some());
+    let written: Vec<u64> = mains.iter().copied().filter(has_source).collect();
+    match (written.is_empty(), mains.is_empty()) {
+        (false, _) => written,
+        (true, false) => mains,
+        (true, true) => names.entry(program).into_iter().collect(),
+    }
 }
 
 /// Says what to type.

@@ -636,10 +636,8 @@ impl Point<'_> {
                 std::ptr::null_mut(),
             )
         };
-        let expected = [
-            dr::drreg_status_t_DRREG_SUCCESS,
-            dr::drreg_status_t_DRREG_ERROR_NO_APP_VALUE,
-        ];
+        let expected =
+            [dr::drreg_status_t_DRREG_SUCCESS, dr::drreg_status_t_DRREG_ERROR_NO_APP_VALUE];
         assert!(expected.contains(&status), "restoring registers for a call");
         self.place(done);
         self.release_flags();

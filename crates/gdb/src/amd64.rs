@@ -27,8 +27,22 @@ pub struct ThreadRegisters(pub Registers);
 
 /// gdb's order of the general registers, and where each is in ours.
 const GENERAL: [(&str, usize); 16] = [
-    ("rax", 0), ("rbx", 3), ("rcx", 1), ("rdx", 2), ("rsi", 6), ("rdi", 7), ("rbp", 5), ("rsp", 4),
-    ("r8", 8), ("r9", 9), ("r10", 10), ("r11", 11), ("r12", 12), ("r13", 13), ("r14", 14), ("r15", 15),
+    ("rax", 0),
+    ("rbx", 3),
+    ("rcx", 1),
+    ("rdx", 2),
+    ("rsi", 6),
+    ("rdi", 7),
+    ("rbp", 5),
+    ("rsp", 4),
+    ("r8", 8),
+    ("r9", 9),
+    ("r10", 10),
+    ("r11", 11),
+    ("r12", 12),
+    ("r13", 13),
+    ("r14", 14),
+    ("r15", 15),
 ];
 /// Segment selectors of every 64-bit program under Linux.
 const SEGMENTS: [(&str, u32); 6] =
@@ -76,9 +90,23 @@ fn description() -> String {
          <feature name=\"org.gnu.gdb.i386.core\"><flags id=\"i386_eflags\" size=\"4\">",
     );
     let flags = [
-        ("CF", 0), ("", 1), ("PF", 2), ("AF", 4), ("ZF", 6), ("SF", 7), ("TF", 8), ("IF", 9),
-        ("DF", 10), ("OF", 11), ("NT", 14), ("RF", 16), ("VM", 17), ("AC", 18), ("VIF", 19),
-        ("VIP", 20), ("ID", 21),
+        ("CF", 0),
+        ("", 1),
+        ("PF", 2),
+        ("AF", 4),
+        ("ZF", 6),
+        ("SF", 7),
+        ("TF", 8),
+        ("IF", 9),
+        ("DF", 10),
+        ("OF", 11),
+        ("NT", 14),
+        ("RF", 16),
+        ("VM", 17),
+        ("AC", 18),
+        ("VIF", 19),
+        ("VIP", 20),
+        ("ID", 21),
     ];
     for (name, bit) in flags {
         xml.push_str(&format!("<field name=\"{name}\" start=\"{bit}\" end=\"{bit}\"/>"));

@@ -14,7 +14,8 @@ use gdbstub::target::ext::base::multithread::{
     MultiThreadSingleStep, MultiThreadSingleStepOps,
 };
 use gdbstub::target::ext::breakpoints::{
-    Breakpoints, BreakpointsOps, SwBreakpoint, SwBreakpointOps,
+    Breakpoints, BreakpointsOps, HwWatchpoint, HwWatchpointOps, SwBreakpoint, SwBreakpointOps,
+    WatchKind,
 };
 use gdbstub::target::ext::exec_file::{ExecFile, ExecFileOps};
 use gdbstub::target::ext::libraries::{LibrariesSvr4, LibrariesSvr4Ops};
@@ -22,7 +23,7 @@ use gdbstub::target::ext::monitor_cmd::{ConsoleOutput, MonitorCmd, MonitorCmdOps
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{Target, TargetError, TargetResult};
 use raddle_model::ThreadId;
-use raddle_wire::debug::{Resume, Stepping, Stop, StoppedThread, Why};
+use raddle_wire::debug::{Resume, Stepping, Stop, StoppedThread, WatchedMemory, Why};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ pub struct Debuggee {
     breakpoints: BTreeSet<u64>,
     /// Those that were taken away since it stands.
     removed: BTreeSet<u64>,
+    watched: BTreeSet<WatchedMemory>,
     step: Option<Stepping>,
     /// gdb wants only the stepped thread to run.
     alone: bool,
@@ -69,6 +71,7 @@ impl Debuggee {
             stop,
             breakpoints: BTreeSet::new(),
             removed: BTreeSet::new(),
+            watched: BTreeSet::new(),
             step: None,
             alone: false,
         })
@@ -187,8 +190,12 @@ impl MultiThreadResume for Debuggee {
             // run. Who runs is the schedule's business; others must still stop there.
             breakpoints.extend(&self.removed);
         }
-        let breakpoints = breakpoints.into_iter().collect();
-        self.mailbox.resume(&Resume { attached: true, breakpoints, step: self.step })
+        self.mailbox.resume(&Resume {
+            attached: true,
+            breakpoints: breakpoints.into_iter().collect(),
+            watched: self.watched.iter().copied().collect(),
+            step: self.step,
+        })
     }
 
     fn clear_resume_actions(&mut self) -> Result<(), GdbError> {
@@ -243,6 +250,33 @@ impl MultiThreadSchedulerLocking for Debuggee {
 impl Breakpoints for Debuggee {
     fn support_sw_breakpoint(&mut self) -> Option<SwBreakpointOps<'_, Self>> {
         Some(self)
+    }
+
+    fn support_hw_watchpoint(&mut self) -> Option<HwWatchpointOps<'_, Self>> {
+        Some(self)
+    }
+}
+
+impl HwWatchpoint for Debuggee {
+    fn add_hw_watchpoint(
+        &mut self,
+        start: u64,
+        length: u64,
+        kind: WatchKind,
+    ) -> TargetResult<bool, Self> {
+        // Reads leave nothing to be compared.
+        let is_ours = kind == WatchKind::Write;
+        self.watched.extend(is_ours.then_some(WatchedMemory { start, length }));
+        Ok(is_ours)
+    }
+
+    fn remove_hw_watchpoint(
+        &mut self,
+        start: u64,
+        length: u64,
+        _: WatchKind,
+    ) -> TargetResult<bool, Self> {
+        Ok(self.watched.remove(&WatchedMemory { start, length }))
     }
 }
 
@@ -319,6 +353,7 @@ pub fn in_words(stop: &Stop) -> String {
         Why::Started => format!("{thread} is about to begin the program"),
         Why::Breakpoint => format!("{thread} is at a breakpoint"),
         Why::Stepped => format!("{thread} has made its step"),
+        Why::Changed { start } => format!("{thread} has changed what is at {start:#x}"),
         Why::Met { with } => format!(
             "the two accesses meet: {thread} is about to make one of them, {with} to make the other, \
              and {thread} goes first"

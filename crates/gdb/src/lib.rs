@@ -11,6 +11,7 @@ mod amd64;
 mod auxv;
 mod debuggee;
 mod libraries;
+mod line;
 mod listener;
 mod mailbox;
 mod memory;

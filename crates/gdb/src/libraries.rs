@@ -135,12 +135,8 @@ mod tests {
         let libraries = read(&memory, &auxv);
         assert_eq!(libraries.len(), 2);
         assert_eq!(libraries[0].name, "");
-        let library = Library {
-            name: "/lib/a&b.so".into(),
-            map: 0x31000,
-            bias: 0x50000,
-            dynamic: 0x51000,
-        };
+        let library =
+            Library { name: "/lib/a&b.so".into(), map: 0x31000, bias: 0x50000, dynamic: 0x51000 };
         assert_eq!(libraries[1], library);
     }
 

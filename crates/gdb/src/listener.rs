@@ -1,8 +1,7 @@
 //! Where gdb connects: a socket in a directory of the user's own, or a port of this machine.
 
 use crate::GdbError;
-use gdbstub::conn::ConnectionExt;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -87,10 +86,33 @@ impl Connection {
         };
     }
 
-    pub(crate) fn boxed(self) -> Box<dyn ConnectionExt<Error = io::Error>> {
+    /// Whether reading waits.
+    pub(crate) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         match self {
-            Connection::Path(stream) => Box::new(stream),
-            Connection::Port(stream) => Box::new(stream),
+            Connection::Path(stream) => stream.set_nonblocking(nonblocking),
+            Connection::Port(stream) => stream.set_nonblocking(nonblocking),
         }
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Connection::Path(stream) => stream.read(buffer),
+            Connection::Port(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Connection::Path(stream) => stream.write(bytes),
+            Connection::Port(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

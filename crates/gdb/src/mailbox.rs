@@ -94,7 +94,8 @@ mod tests {
         let file = File::options().read(true).write(true).create_new(true).open(path).unwrap();
         file.set_len((HEADER + BODY) as u64).unwrap();
         assert!(Mailbox::open(directory.path()).unwrap().is_none());
-        let put = |at: usize, value: u32| file.write_all_at(&value.to_le_bytes(), at as u64).unwrap();
+        let put =
+            |at: usize, value: u32| file.write_all_at(&value.to_le_bytes(), at as u64).unwrap();
         put(header::VERSION, wire::VERSION);
         put(header::PID, 77);
         file.write_all_at(wire::MAGIC, 0).unwrap();
@@ -110,7 +111,7 @@ mod tests {
         put(header::TURN, Turn::Command as u32);
         assert_eq!(mailbox.stop().unwrap(), Some(stop));
 
-        let resume = Resume { attached: true, breakpoints: vec![0x1234], step: None };
+        let resume = Resume { attached: true, breakpoints: vec![0x1234], ..Resume::default() };
         mailbox.resume(&resume).unwrap();
         assert_eq!(mailbox.stop().unwrap(), None);
         let length = mailbox.word(header::LENGTH).unwrap() as usize;

@@ -1,6 +1,7 @@
 //! One gdb, from its connection to its end.
 
 use crate::debuggee::{Debuggee, in_words, tid};
+use crate::line::Line;
 use crate::listener::{Connection, Listener};
 use crate::mailbox::Mailbox;
 use crate::{End, Ending, GdbError, signals};
@@ -8,6 +9,7 @@ use gdbstub::common::Signal;
 use gdbstub::conn::ConnectionExt;
 use gdbstub::stub::run_blocking::{BlockingEventLoop, Event, WaitForStopReasonError};
 use gdbstub::stub::{DisconnectReason, GdbStub, MultiThreadStopReason};
+use gdbstub::target::ext::breakpoints::WatchKind;
 use raddle_wire::debug::{Stop, Why};
 use rustix::process::{Pid, Signal as Kill, kill_process};
 use std::io;
@@ -59,7 +61,7 @@ impl Session {
         let pid = mailbox.pid;
         let mut debuggee = Debuggee::new(mailbox, self.program, self.ending.clone(), stop)?;
         debuggee.news = self.news;
-        let stub = GdbStub::new(connection.boxed());
+        let stub = GdbStub::new(Line::new(connection));
         match stub.run_blocking::<Loop>(&mut debuggee) {
             Ok(DisconnectReason::TargetExited(_) | DisconnectReason::TargetTerminated(_)) => {
                 Ok(Farewell::TargetEnded)
@@ -117,12 +119,12 @@ enum Loop {}
 
 impl BlockingEventLoop for Loop {
     type Target = Debuggee;
-    type Connection = Box<dyn ConnectionExt<Error = io::Error>>;
+    type Connection = Line;
     type StopReason = MultiThreadStopReason<u64>;
 
     fn wait_for_stop_reason(
         target: &mut Debuggee,
-        connection: &mut Self::Connection,
+        line: &mut Line,
     ) -> Result<Event<Self::StopReason>, WaitForStopReasonError<GdbError, io::Error>> {
         let mut pause = SHORTEST_PAUSE;
         loop {
@@ -144,12 +146,12 @@ impl BlockingEventLoop for Loop {
                     }
                 }));
             }
-            if connection.peek().map_err(WaitForStopReasonError::Connection)?.is_some() {
-                let byte = connection.read().map_err(WaitForStopReasonError::Connection)?;
+            if line.peek().map_err(WaitForStopReasonError::Connection)?.is_some() {
+                let byte = line.read().map_err(WaitForStopReasonError::Connection)?;
                 return Ok(Event::IncomingData(byte));
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 5 / 4).min(LONGEST_PAUSE);
         }
     }
 
@@ -164,6 +166,9 @@ fn reason(stop: &Stop) -> MultiThreadStopReason<u64> {
     let tid = tid(stop.thread);
     let signal = match stop.why {
         Why::Breakpoint => return MultiThreadStopReason::SwBreak(tid),
+        Why::Changed { start: addr } => {
+            return MultiThreadStopReason::Watch { tid, kind: WatchKind::Write, addr };
+        }
         Why::Interrupted => Signal::SIGINT,
         Why::Signal(number) => signals::of_linux(number.cast_signed()),
         Why::Started | Why::Stepped | Why::Met { .. } | Why::Deadlock => Signal::SIGTRAP,

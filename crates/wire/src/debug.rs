@@ -72,6 +72,11 @@ pub enum Why {
     Breakpoint,
     /// The step is done.
     Stepped,
+    /// Watched memory has another content than before.
+    Changed {
+        /// Its first byte.
+        start: u64,
+    },
     /// The thread is about to make one of the two accesses; the other thread is about to make the other.
     Met {
         /// The other thread.
@@ -120,8 +125,19 @@ pub struct Resume {
     pub attached: bool,
     /// Where it stops.
     pub breakpoints: Vec<u64>,
+    /// Memory whose changes stop it.
+    pub watched: Vec<WatchedMemory>,
     /// A thread to be stepped.
     pub step: Option<Stepping>,
+}
+
+/// Memory that is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WatchedMemory {
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
 }
 
 /// How a thread is stepped.

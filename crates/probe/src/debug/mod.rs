@@ -11,6 +11,7 @@
 
 mod checks;
 mod registers;
+mod watches;
 
 pub use registers::At;
 
@@ -30,6 +31,7 @@ use raddle_wire::options::{DebugOptions, ProbeOptions};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use watches::Watch;
 
 /// What stops the target.
 #[derive(Debug)]
@@ -50,6 +52,7 @@ struct State {
     /// Where the program begins, until it has.
     starts: Vec<u64>,
     step: Option<Stepping>,
+    watches: Vec<Watch>,
     /// The two accesses have met: the stop is for the first time.
     met: bool,
 }
@@ -94,6 +97,8 @@ impl Debugger {
             Why::Breakpoint
         } else if steps.is_some_and(|step| !(step.start..step.end).contains(&pc)) {
             Why::Stepped
+        } else if let Some(start) = state.watches.iter().find_map(Watch::changed) {
+            Why::Changed { start }
         } else {
             return;
         };
@@ -160,7 +165,7 @@ impl Debugger {
         let Some(scheduler) = &probe.scheduler else { return };
         self.parks(probe, thread);
         // Who runs has done what it was about to do at its last point, unless it stops there.
-        let running = (!matches!(why, Why::Met { .. })).then_some(thread.id);
+        let running = (!matches!(why, Why::Met { .. } | Why::Deadlock)).then_some(thread.id);
         let mut threads = Vec::new();
         for (id, os_id, about) in scheduler.overview(running) {
             if let Some(registers) = self.lock().registers.get(&id).cloned() {
@@ -169,7 +174,8 @@ impl Debugger {
         }
         let is_there = |id: ThreadId| threads.iter().any(|thread| thread.id == id);
         // Who tells may be on its way out and no longer one of them.
-        let known = if is_there(thread.id) { Some(thread.id) } else { threads.first().map(|t| t.id) };
+        let known =
+            if is_there(thread.id) { Some(thread.id) } else { threads.first().map(|t| t.id) };
         let Some(known) = known else { return };
         let answer = self.mailbox.stop(&Stop { thread: known, why, threads });
         self.resume(answer.unwrap_or_default());
@@ -183,7 +189,8 @@ impl Debugger {
         if !resume.attached {
             state.starts.clear();
         }
-        let everywhere = state.step.is_some();
+        state.watches = resume.watched.iter().map(Watch::new).collect();
+        let everywhere = state.step.is_some() || !state.watches.is_empty();
         self.checks.set(state.stops(), everywhere);
     }
 

@@ -74,7 +74,7 @@ impl Mailbox {
                 return false;
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 5 / 4).min(LONGEST_PAUSE);
         }
         true
     }

@@ -53,8 +53,7 @@ impl Dispositions {
 
 /// Does the process die of this signal, as far as known?
 pub fn kills(probe: &Probe, number: i32) -> bool {
-    let stops =
-        matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU);
+    let stops = matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU);
     let dispositions = &probe.monitor.dispositions;
     dispositions.of(number) == libc::SIG_DFL && !dispositions.is_ignored(number) && !stops
 }

@@ -1,7 +1,7 @@
 //! What each thread is about to do, in words, for somebody who looks at the standing target.
 
-use super::table::{Entry, Wait};
 use super::Scheduler;
+use super::table::{Entry, Wait};
 use raddle_model::ThreadId;
 use raddle_schedule::Step;
 
@@ -27,16 +27,17 @@ fn about(entry: &Entry, running: bool) -> String {
         Wait::Retry => "waits for another process or a file lock".to_owned(),
         Wait::Outside => "in the kernel".to_owned(),
         Wait::Nothing if running => "runs".to_owned(),
-        Wait::Nothing => match entry.step {
-            Step::Access(access) => {
+        Wait::Nothing => match (entry.step, entry.wanted) {
+            (Step::Access(access), _) => {
                 let what = if access.writes { "write" } else { "read" };
                 format!("about to {what} {} bytes at {}", access.size, access.address)
             }
-            Step::Start => "about to begin".to_owned(),
-            Step::SystemCall { .. } | Step::Yield => "about to make a system call".to_owned(),
-            Step::Atomic(_) => "about to make an atomic access".to_owned(),
-            Step::Branch(_) => "ready".to_owned(),
-            Step::Nested(_) => "about to ask for a lock".to_owned(),
+            (_, Some(lock)) => format!("asks for {lock}"),
+            (Step::Start, _) => "about to begin".to_owned(),
+            (Step::SystemCall { .. } | Step::Yield, _) => "about to make a system call".to_owned(),
+            (Step::Atomic(_), _) => "about to make an atomic access".to_owned(),
+            (Step::Branch(_), _) => "ready".to_owned(),
+            (Step::Nested(_), _) => "about to ask for a lock".to_owned(),
         },
     };
     let held: Vec<String> = entry.held.iter().map(|held| held.lock.to_string()).collect();
