@@ -41,8 +41,6 @@ pub struct Debuggee {
     /// Why it stands, as of the last time it did.
     pub(crate) stop: Stop,
     breakpoints: BTreeSet<u64>,
-    /// Those that were taken away since it stands.
-    removed: BTreeSet<u64>,
     watched: BTreeSet<WatchedMemory>,
     step: Option<Stepping>,
     /// gdb wants only the stepped thread to run.
@@ -70,17 +68,20 @@ impl Debuggee {
             news: |_| {},
             stop,
             breakpoints: BTreeSet::new(),
-            removed: BTreeSet::new(),
             watched: BTreeSet::new(),
             step: None,
             alone: false,
         })
     }
 
-    /// It stands again.
+    /// It stands again. While gdb lets one thread make a step alone, over a breakpoint that it has taken
+    /// away, it does not bear to hear of another one.
     pub(crate) fn stopped(&mut self, stop: Stop) {
+        let alone = self.step.filter(|step| step.alone).map(|step| step.thread);
         self.stop = stop;
-        self.removed.clear();
+        if let Some(thread) = alone.filter(|id| self.stop.threads.iter().any(|t| t.id == *id)) {
+            self.stop.thread = thread;
+        }
     }
 
     /// Lets it run to its end, with nobody to stop it.
@@ -184,15 +185,11 @@ impl MultiThreadBase for Debuggee {
 
 impl MultiThreadResume for Debuggee {
     fn resume(&mut self) -> Result<(), GdbError> {
-        let mut breakpoints = self.breakpoints.clone();
-        if self.alone {
-            // gdb steps a thread over a breakpoint by taking it away and letting that thread alone
-            // run. Who runs is the schedule's business; others must still stop there.
-            breakpoints.extend(&self.removed);
-        }
+        let alone = self.alone;
+        self.step = self.step.map(|step| Stepping { alone, ..step });
         self.mailbox.resume(&Resume {
             attached: true,
-            breakpoints: breakpoints.into_iter().collect(),
+            breakpoints: self.breakpoints.iter().copied().collect(),
             watched: self.watched.iter().copied().collect(),
             step: self.step,
         })
@@ -223,7 +220,7 @@ impl MultiThreadResume for Debuggee {
 
 impl MultiThreadSingleStep for Debuggee {
     fn set_resume_action_step(&mut self, tid: Tid, _: Option<Signal>) -> Result<(), GdbError> {
-        self.step = Some(Stepping { thread: number(tid), start: 0, end: 0 });
+        self.step = Some(Stepping { thread: number(tid), start: 0, end: 0, alone: false });
         Ok(())
     }
 }
@@ -235,7 +232,7 @@ impl MultiThreadRangeStepping for Debuggee {
         start: u64,
         end: u64,
     ) -> Result<(), GdbError> {
-        self.step = Some(Stepping { thread: number(tid), start, end });
+        self.step = Some(Stepping { thread: number(tid), start, end, alone: false });
         Ok(())
     }
 }
@@ -282,15 +279,12 @@ impl HwWatchpoint for Debuggee {
 
 impl SwBreakpoint for Debuggee {
     fn add_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        self.removed.remove(&address);
         self.breakpoints.insert(address);
         Ok(true)
     }
 
     fn remove_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        let was_there = self.breakpoints.remove(&address);
-        self.removed.extend(was_there.then_some(address));
-        Ok(was_there)
+        Ok(self.breakpoints.remove(&address))
     }
 }
 

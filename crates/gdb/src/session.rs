@@ -134,9 +134,8 @@ impl BlockingEventLoop for Loop {
                 if matches!(stop.why, Why::Met { .. } | Why::Deadlock) {
                     (target.news)(&in_words(&stop));
                 }
-                let reason = reason(&stop);
                 target.stopped(stop);
-                return Ok(Event::TargetStopped(reason));
+                return Ok(Event::TargetStopped(reason(&target.stop)));
             }
             if let Some(end) = ended {
                 return Ok(Event::TargetStopped(match end {

@@ -149,6 +149,8 @@ pub struct Stepping {
     pub start: u64,
     /// One past the last of them.
     pub end: u64,
+    /// No other thread is to stop at a breakpoint meanwhile.
+    pub alone: bool,
 }
 
 /// Encodes a message; `None` when it does not fit the body.

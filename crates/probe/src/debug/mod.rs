@@ -5,8 +5,8 @@
 //! registers when they came there ([`registers`]). The schedule never hears of it: time stands, no
 //! scheduling point is counted, and the execution is the one without a debugger.
 //!
-//! Before every instruction stands a check of one byte, which is not zero where there may be a
-//! breakpoint ([`checks`]). Nothing is ever built anew for a breakpoint or a step, so a thread that stands
+//! Before every instruction stand two checks of a byte each, which is not zero where there may be something to
+//! stop for ([`checks`]). Nothing is ever built anew for a breakpoint or a step, so a thread that stands
 //! in the middle of a block meets the next one there too. That is slow, and only debugging pays for it.
 
 mod checks;
@@ -29,7 +29,7 @@ use raddle_model::ThreadId;
 use raddle_wire::debug::{Registers, Resume, Stepping, Stop, StoppedThread, Why};
 use raddle_wire::options::{DebugOptions, ProbeOptions};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use watches::Watch;
 
@@ -70,11 +70,14 @@ impl Debugger {
         }))
     }
 
-    /// Inserts the check before an instruction.
-    pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, pc: u64) {
-        let site = probe.instrumentation.add_site(Site::Check { pc });
-        let code = probe.trampoline.entry(Number::Check as usize);
-        point.call_if(self.checks.of(pc), slot::NUMBER, site, code);
+    /// Inserts the check that comes before everything else of an instruction.
+    pub fn insert_early(&self, probe: &Probe, point: &mut Point<'_>, pc: u64) {
+        insert(probe, point, self.checks.early(), Site::Check { pc, late: false });
+    }
+
+    /// Inserts the check that comes right before an instruction.
+    pub fn insert_late(&self, probe: &Probe, point: &mut Point<'_>, pc: u64) {
+        insert(probe, point, self.checks.late(pc), Site::Check { pc, late: true });
     }
 
     /// A module was loaded: if it is the program, it is known where that begins.
@@ -82,23 +85,37 @@ impl Debugger {
         if process::program_path().is_some_and(|program| program == module.path) {
             let mut state = self.lock();
             state.starts = self.options.starts.iter().map(|at| module.start + at).collect();
-            self.checks.set(state.stops(), false);
+            self.checks.set(false, state.stops());
         }
     }
 
-    /// The current thread is about to execute an instruction whose check says that there may be a stop.
-    pub fn check(&self, probe: &Probe, thread: &mut ThreadState, pc: u64) {
-        let mut state = self.lock();
-        let steps = state.step.filter(|step| step.thread == thread.id);
-        let why = if state.starts.contains(&pc) {
-            state.starts.clear();
-            Why::Started
-        } else if state.breakpoints.contains(&pc) {
-            Why::Breakpoint
-        } else if steps.is_some_and(|step| !(step.start..step.end).contains(&pc)) {
+    /// The current thread has come to an instruction: is a step done, or has memory changed?
+    pub fn check_early(&self, probe: &Probe, thread: &mut ThreadState, pc: u64) {
+        let state = self.lock();
+        let is_done = |step: &Stepping| {
+            let stops_late = !step.alone && state.breakpoints.contains(&pc);
+            step.thread == thread.id && !(step.start..step.end).contains(&pc) && !stops_late
+        };
+        let why = if state.step.as_ref().is_some_and(is_done) {
             Why::Stepped
         } else if let Some(start) = state.watches.iter().find_map(Watch::changed) {
             Why::Changed { start }
+        } else {
+            return;
+        };
+        drop(state);
+        self.stop(probe, thread, why);
+    }
+
+    /// The current thread is about to execute an instruction: is there a breakpoint?
+    pub fn check_late(&self, probe: &Probe, thread: &mut ThreadState, pc: u64) {
+        let mut state = self.lock();
+        let is_other = |step: Stepping| step.alone && step.thread != thread.id;
+        let why = if state.starts.contains(&pc) {
+            state.starts.clear();
+            Why::Started
+        } else if state.breakpoints.contains(&pc) && !state.step.is_some_and(is_other) {
+            Why::Breakpoint
         } else {
             return;
         };
@@ -191,7 +208,7 @@ impl Debugger {
         }
         state.watches = resume.watched.iter().map(Watch::new).collect();
         let everywhere = state.step.is_some() || !state.watches.is_empty();
-        self.checks.set(state.stops(), everywhere);
+        self.checks.set(everywhere, state.stops());
     }
 
     fn is_attached(&self) -> bool {
@@ -201,6 +218,11 @@ impl Debugger {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+fn insert(probe: &Probe, point: &mut Point<'_>, byte: &'static AtomicU8, check: Site) {
+    let site = probe.instrumentation.add_site(check);
+    point.call_if(byte, slot::NUMBER, site, probe.trampoline.entry(Number::Check as usize));
 }
 
 impl State {

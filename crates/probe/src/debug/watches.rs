@@ -13,15 +13,27 @@ pub struct Watch {
 
 /// More is not read before every instruction.
 const LONGEST: u64 = 4096;
+/// Bytes compared at once.
+const CHUNK: usize = 64;
 
 impl Watch {
     pub fn new(memory: &WatchedMemory) -> Watch {
         Watch { start: memory.start, content: read(memory.start, memory.length.min(LONGEST)) }
     }
 
-    /// The first byte, if the content is another now.
+    /// The first byte, if the content is another now. Nothing is allocated: this runs before every
+    /// instruction.
     pub fn changed(&self) -> Option<u64> {
-        (read(self.start, self.content.len() as u64) != self.content).then_some(self.start)
+        let mut buffer = [0; CHUNK];
+        let mut at = self.start;
+        for before in self.content.chunks(CHUNK) {
+            let now = &mut buffer[..before.len()];
+            if process::read(at, now) != before.len() || now != before {
+                return Some(self.start);
+            }
+            at += CHUNK as u64;
+        }
+        None
     }
 }
 

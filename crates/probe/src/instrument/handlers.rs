@@ -226,10 +226,11 @@ extern "C" fn on_inlined_after(frame: &mut Frame, thread: &mut ThreadState) {
 /// The debugger may have something here.
 extern "C" fn on_check(_: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
-    if let Some(&Site::Check { pc }) = site(probe, thread)
-        && let Some(debugger) = &probe.debugger
-    {
-        debugger.check(probe, thread, pc);
+    let Some(&Site::Check { pc, late }) = site(probe, thread) else { return };
+    match &probe.debugger {
+        Some(debugger) if late => debugger.check_late(probe, thread, pc),
+        Some(debugger) => debugger.check_early(probe, thread, pc),
+        None => {}
     }
 }
 

@@ -15,7 +15,7 @@ impl Instrumentation {
     pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, plan: &mut Plan) {
         let Some(instruction) = point.instruction else { return };
         if let Some(debugger) = &probe.debugger {
-            debugger.insert(probe, point, instruction.pc);
+            debugger.insert_early(probe, point, instruction.pc);
         }
         plan.points.insert(probe, point, instruction.pc);
         let is_first = instruction.pc == plan.first;
@@ -40,6 +40,9 @@ impl Instrumentation {
         if let Some(step) = &step {
             let windows = self.windows.load(Ordering::Relaxed);
             insert_accesses(probe, point, step, Manners { spared: plan.spared(), windows });
+        }
+        if let Some(debugger) = &probe.debugger {
+            debugger.insert_late(probe, point, instruction.pc);
         }
     }
 }

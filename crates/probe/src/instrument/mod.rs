@@ -51,7 +51,7 @@ pub enum Site {
     /// An atomic instruction that is a lock operation inlined by the compiler.
     Inlined { pc: u64, place: Place, hook: u32, compares: bool },
     /// Any instruction, where there is a debugger.
-    Check { pc: u64 },
+    Check { pc: u64, late: bool },
 }
 
 impl Site {
@@ -68,7 +68,7 @@ impl Site {
             | Site::LoopLeft { pc, .. }
             | Site::ClientRequest { pc, .. }
             | Site::Inlined { pc, .. }
-            | Site::Check { pc } => Some(pc),
+            | Site::Check { pc, .. } => Some(pc),
             Site::Touched => None,
         }
     }
