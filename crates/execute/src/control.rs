@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct Control {
     /// Batches of decisions, by how many came before: each thread writes its own.
     batches: BTreeMap<u64, Vec<(ThreadId, u64, u32)>>,
-    /// When two threads stood at conflicting accesses of the watched pair.
+    /// When two threads stood at conflicting accesses of the watched pair, in the order they did.
     pub meetings: Vec<Meeting>,
     /// The deadlock that ended it.
     pub stuck: Option<Stuck>,
@@ -32,6 +32,12 @@ impl Control {
         self.batches.insert(first, segments);
     }
 
+    /// Each thread writes its own: they are read as it happens.
+    pub(crate) fn met(&mut self, meeting: Meeting) {
+        let at = self.meetings.partition_point(|earlier| earlier.point <= meeting.point);
+        self.meetings.insert(at, meeting);
+    }
+
     /// The decisions, with the settings that fix the execution beside them.
     pub fn schedule(&self, settings: Vec<(String, String)>) -> Schedule {
         let rows = self.batches.values().flatten();
@@ -47,6 +53,33 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use raddle_model::{Address, ModuleId, Place, StackId};
+    use raddle_wire::log::MetAccess;
+
+    #[test]
+    fn meetings_are_put_in_order() {
+        let side = |thread| MetAccess {
+            thread: ThreadId(thread),
+            place: Place { module: ModuleId::NONE, offset: 0 },
+            stack: StackId::NONE,
+            address: Address(8),
+            size: 4,
+            writes: true,
+            atomic: false,
+            value: None,
+        };
+        let (first, second) = (side(1), side(2));
+        let meeting = |point, first_went| {
+            let (first, second) = (first.clone(), second.clone());
+            Meeting { point, order: 0, first, second, first_went }
+        };
+        let mut control = Control::default();
+        for (point, first_went) in [(7, true), (3, false), (7, false), (5, true)] {
+            control.met(meeting(point, first_went));
+        }
+        let order: Vec<_> = control.meetings.iter().map(|m| (m.point, m.first_went)).collect();
+        assert_eq!(order, [(3, false), (5, true), (7, true), (7, false)]);
+    }
 
     #[test]
     fn batches_are_put_in_order() {

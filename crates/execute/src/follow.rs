@@ -170,7 +170,7 @@ impl Followed {
             }
             Record::Schedule { first, segments } => self.control.decided(first, segments),
             Record::Value { order, after, value } => observer.value(pid, order, after, value),
-            Record::Meeting(meeting) => self.control.meetings.push(*meeting),
+            Record::Meeting(meeting) => self.control.met(*meeting),
             Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),
             Record::Diverged { what } => self.control.divergence = Some(what),
             Record::Failure { what } => self.failure = Some(what),
