@@ -10,7 +10,7 @@ use raddle_execute::{Control, Observer, RunDirectory, target};
 use raddle_gdb::{Connection, End, Farewell, Listener, Session};
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_wire::options::{DebugOptions, PlaceCount};
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,8 +43,11 @@ pub fn run(plan: &Plan, port: Option<u16>) -> Result<Option<(Ending, Control)>, 
         news: |sentence| eprintln!("raddle: {sentence}"),
     };
     let leash = Leash::default();
-    // Where a signal cannot be taken, it does what it always does.
-    let _ = signal_hook::flag::register(SIGINT, leash.pulled.clone());
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The target stands, and would not hear it. Where a signal cannot be taken, it does what it
+        // always does.
+        let _ = signal_hook::flag::register(signal, leash.pulled.clone());
+    }
     let (ran, served) = std::thread::scope(|scope| {
         let serve = scope.spawn(|| {
             let served = session.run(|at| invite(at, &program), |line| leash.talks_by(line));
@@ -134,7 +137,7 @@ impl Leash {
     }
 }
 
-/// Hears of the target only who it is, and kills it when the leash is pulled: by Ctrl-C, or because
+/// Hears of the target only who it is, and kills it when the leash is pulled: by a signal, or because
 /// gdb cannot be served.
 struct Watcher<'a> {
     leash: &'a Leash,
