@@ -351,7 +351,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, adder, 0);
     for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
     volatile long i = 0;
-    while (go && i < 300000000) i++;
+    while (go && i < 60000000) i++;
     return 0;
 }
 "#;
@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
     let said = served.says(&[
         "continue",
         "python import threading, os; \
-         threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()",
+         threading.Timer(0.2, lambda: os.kill(os.getpid(), 2)).start()",
         "continue",
         "print i > 0",
         "set var go = 0",

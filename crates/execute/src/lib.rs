@@ -63,6 +63,7 @@ pub struct Execution {
 
 /// What runs beside the target.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // There is one of an execution.
 pub enum EngineMode {
     /// The engine alone: what every measurement of the probe is compared with.
     Bare,
