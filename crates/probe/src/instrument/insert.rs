@@ -14,7 +14,9 @@ impl Instrumentation {
     /// Inserts what the plan says before (or after) the instruction at this point.
     pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, plan: &mut Plan) {
         let Some(instruction) = point.instruction else { return };
-        if let Some(debugger) = &probe.debugger {
+        // A check borrows the flags, and rax for them: not where rax must be spared.
+        let debugger = probe.debugger.as_ref().filter(|_| plan.spared().is_empty());
+        if let Some(debugger) = debugger {
             debugger.insert_early(probe, point, instruction.pc);
         }
         plan.points.insert(probe, point, instruction.pc);
@@ -41,7 +43,7 @@ impl Instrumentation {
             let windows = self.windows.load(Ordering::Relaxed);
             insert_accesses(probe, point, step, Manners { spared: plan.spared(), windows });
         }
-        if let Some(debugger) = &probe.debugger {
+        if let Some(debugger) = debugger {
             debugger.insert_late(probe, point, instruction.pc);
         }
     }
