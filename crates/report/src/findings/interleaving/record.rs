@@ -10,7 +10,7 @@ use crate::findings::runtime::own_frame;
 use crate::findings::schema::Frame;
 use crate::findings::{Library, stack};
 use crate::world::World;
-use raddle_model::{Address, Event, EventKind, Place, StackId, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, Place, StackId, ThreadId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 
@@ -53,6 +53,9 @@ struct Kept {
     event: Event,
     /// After the event, by its thread.
     holds: Vec<Held>,
+    /// The write of an instruction that reads the same memory first. To other threads that is one step,
+    /// made when the instruction runs, whoever ran between the two events.
+    updates: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,12 +94,27 @@ impl Recorder {
             return;
         }
         let holds = held.clone();
-        self.kept.push_back(Kept { event, holds });
+        let updates = self.take_read_of(&event);
+        self.kept.push_back(Kept { event, holds, updates });
         if self.kept.len() > KEPT
             && let Some(forgotten) = self.kept.pop_front()
         {
             self.values.remove(&forgotten.event.order);
         }
+    }
+
+    /// Takes away the read of the instruction whose write this is, if there is one.
+    fn take_read_of(&mut self, write: &Event) -> bool {
+        let EventKind::Access { kind: AccessKind::Write, address, size } = write.kind else {
+            return false;
+        };
+        let read = EventKind::Access { kind: AccessKind::Read, address, size };
+        let last = self.kept.iter().rposition(|kept| kept.event.thread == write.thread);
+        let found = last.filter(|at| {
+            let event = &self.kept[*at].event;
+            event.place == write.place && event.kind == read
+        });
+        found.and_then(|at| self.kept.remove(at)).is_some()
     }
 
     /// A call stack.
@@ -121,13 +139,16 @@ impl Recorder {
         let mut steps = self.held_before(met, [first, second], base, library);
         for at in self.window(met, [first, second]) {
             let kept = &self.kept[at];
-            let (event, holds) = (kept.event.clone(), kept.holds.clone());
+            let (event, holds, updates) = (kept.event.clone(), kept.holds.clone(), kept.updates);
             let lane = usize::from(event.thread == met.threads[1]);
             let kind = match at == first || at == second {
                 true => StepKind::Race,
                 false => kind_of(&event.kind).unwrap_or(StepKind::Sync),
             };
-            let what = self.what(&event, kind, base, library);
+            let mut what = self.what(&event, kind, base, library);
+            if updates {
+                what = format!("read and {what}");
+            }
             let mut at = self.frame(event.stack, event.place, library);
             if kind == StepKind::Start {
                 // A thread begins nowhere in particular: what matters is who made it.
