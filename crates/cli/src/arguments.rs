@@ -53,7 +53,7 @@ pub enum Engine {
 }
 
 /// How much is said.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Copy, Args)]
 pub struct Verbosity {
     /// Say nothing but what was asked for and what went wrong
     #[arg(short, long, conflicts_with = "verbose")]

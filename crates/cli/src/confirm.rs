@@ -18,6 +18,7 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::runs::{self, Run};
 use crate::scheduling::Time;
+use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use locate::{Code, Located, Locator};
@@ -88,6 +89,10 @@ pub struct Confirm {
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
+    /// Start the program anew for each execution, instead of copying it at its main function
+    #[arg(long)]
+    anew: bool,
+
     #[command(flatten)]
     verbosity: Verbosity,
 
@@ -138,6 +143,7 @@ impl Confirm {
         let mut habits = Habits::default();
         let mut confirmed = false;
         let mut results = BTreeMap::new();
+        let servers = Servers::new(self.workers(), self.anew, self.verbosity);
         for finding in wanted {
             if interrupt.came() {
                 break;
@@ -162,7 +168,7 @@ impl Confirm {
             let exit = report.outcome.exit.filter(|_| finding.target.is_none());
             let habit = habits.of(target, || self.habit(&plan, exit))?;
             let (mut confirmation, line) =
-                self.try_it(finding, &plan, habit, directory, &interrupt)?;
+                self.try_it(finding, &plan, habit, directory, &servers, &interrupt)?;
             confirmed |= confirmation.confirmed;
             println!("{line}");
             if is_rebuilt {
@@ -260,7 +266,8 @@ impl Confirm {
         };
         let scratch = RunDirectory::temporary()?;
         let mut habit = Habit { exit: exit.map(Ending::Exit), output: None };
-        run_many(&[plan], 1, scratch.path(), &mut |_, result, written| {
+        let one = Servers::new(1, true, self.verbosity);
+        run_many(&[plan], &one, scratch.path(), &mut |_, result, written| {
             if let Some(TrialResult { end: end @ Ending::Exit(_), .. }) = result {
                 habit.output = (*habit.exit.get_or_insert(end) == end).then_some(written.output);
             }
@@ -299,6 +306,7 @@ impl Confirm {
         plan: &Plan,
         habit: &Habit,
         directory: &Path,
+        servers: &Servers,
         interrupt: &Interrupt,
     ) -> Result<(Confirmation, String), Failure> {
         let ScheduleOptions { watch, cycle, .. } = &plan.schedule;
@@ -317,7 +325,7 @@ impl Confirm {
         let scratch = RunDirectory::temporary()?;
         let about = subject(finding);
         let progress = Progress::doing(about.as_str());
-        run_many(&plans, self.workers(), scratch.path(), &mut |i, result, out| {
+        run_many(&plans, servers, scratch.path(), &mut |i, result, out| {
             if interrupt.came() {
                 return false;
             }
@@ -329,7 +337,7 @@ impl Confirm {
         let mut confirmation = tally.confirmation(&finding.id, plan, directory)?;
         if !interrupt.came() {
             progress.say(format!("{about}: recording the interleaving"));
-            self.record(&mut confirmation, directory, scratch.path())?;
+            self.record(&mut confirmation, directory, servers, scratch.path())?;
         }
         Ok((confirmation, tally.line(finding)))
     }
@@ -339,6 +347,7 @@ impl Confirm {
         &self,
         confirmation: &mut Confirmation,
         directory: &Path,
+        servers: &Servers,
         scratch: &Path,
     ) -> Result<(), Failure> {
         let mut plans = Vec::new();
@@ -347,7 +356,7 @@ impl Confirm {
             plans.push(Plan { record: true, ..plan });
         }
         let orders = &mut confirmation.orders;
-        run_many(&plans, self.workers(), scratch, &mut |i, result, _| {
+        run_many(&plans, servers, scratch, &mut |i, result, _| {
             // An execution that went another way this time shows nothing of the race.
             let same = result.filter(|result| result.divergence.is_none());
             orders[i].interleaving = same.and_then(|result| result.interleaving);

@@ -13,9 +13,10 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::runs;
 use crate::scheduling::{PolicyName, Time};
-use crate::trial::{Ending, Plan, TrialResult, Written, run_many};
+use crate::serving::Servers;
+use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
-use raddle_execute::{RunDirectory, target};
+use raddle_execute::{RunDirectory, Written, target};
 use raddle_report::Report;
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
@@ -70,6 +71,10 @@ pub struct Hunt {
     /// Executions at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+
+    /// Start the program anew for each execution, instead of copying it at its main function
+    #[arg(long)]
+    anew: bool,
 
     #[command(flatten)]
     verbosity: Verbosity,
@@ -209,6 +214,7 @@ impl Hunt {
             .arg("confirm")
             .arg(report)
             .args(["--seed", &self.seed.to_string()])
+            .args(self.anew.then_some("--anew"))
             .status()
             .map_err(Failure::during("confirming"))?;
         Ok(status.code() == Some(i32::from(EXIT_FOUND)))
@@ -225,6 +231,7 @@ impl Hunt {
     ) -> Result<Vec<Failed>, Failure> {
         let scratch = RunDirectory::temporary()?;
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let servers = Servers::new(self.jobs.unwrap_or(processors), self.anew, self.verbosity);
         let cwd = std::env::current_dir().unwrap_or_default();
         let mut failures: BTreeMap<String, Failed> = BTreeMap::new();
         let (mut done, mut length) = (0, FIRST_LENGTH);
@@ -276,8 +283,7 @@ impl Hunt {
                 failure.count += 1;
                 !self.first && goes_on()
             };
-            let workers = self.jobs.unwrap_or(processors);
-            run_many(&plans, workers, scratch.path(), &mut news)?;
+            run_many(&plans, &servers, scratch.path(), &mut news)?;
             if self.first && !failures.is_empty() {
                 break;
             }

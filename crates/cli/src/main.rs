@@ -25,6 +25,7 @@ mod report;
 mod run;
 mod runs;
 mod scheduling;
+mod serving;
 mod settings;
 mod terminal;
 mod trial;

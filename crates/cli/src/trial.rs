@@ -1,12 +1,15 @@
-//! One controlled execution of a plan of many, in a process of its own: `raddle trial PLAN RESULT`,
-//! for our own use. Its streams, signals and death disturb no other.
+//! One controlled execution of a plan of many: by a server where that can be ([`crate::serving`]), or
+//! started anew in a process of its own, `raddle trial PLAN RESULT`, for our own use. Its streams,
+//! signals and death disturb no other.
 
 use crate::events::hooks;
 use crate::failure::Failure;
 use crate::recording::Recording;
+use crate::serving::Servers;
 use clap::Args;
 use raddle_execute::{
-    Control, End, EngineMode, Execution, Observer, ProbeRequest, RunDirectory, execute,
+    Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Written,
+    execute,
 };
 use raddle_model::{Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
@@ -19,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What to execute.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The program and its arguments.
     pub program: Vec<OsString>,
@@ -126,16 +129,7 @@ impl Trial {
         let recording = plan.record.then(Recording::default);
         let mut listener = Listener { recording, ..Listener::default() };
         let (end, control) = run(&plan, hearing, &mut listener)?;
-        let recording = listener.recording.take();
-        let result = TrialResult {
-            end,
-            meetings: control.meetings.iter().map(|m| listener.met(m)).collect(),
-            interleaving: recording.and_then(|heard| heard.interleaving(&control, &plan.cwd)),
-            deadlock: crate::scheduling::deadlock(&control),
-            circle: listener.circle(&control),
-            divergence: control.divergence.clone(),
-            schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
-        };
+        let result = listener.result(&plan, end, &control);
         let text = serde_json::to_string(&result).map_err(Failure::during("writing a result"))?;
         std::fs::write(&self.result, text)
             .map_err(Failure::during(format_args!("writing {}", self.result.display())))?;
@@ -171,7 +165,13 @@ pub fn run_in(
     request: ProbeRequest,
     observer: &mut dyn Observer,
 ) -> Result<(Ending, Control), Failure> {
-    let execution = Execution {
+    let outcome = execute(&execution(plan, request, directory), observer)?;
+    Ok((ending(&outcome), outcome.control))
+}
+
+/// A plan as an execution that asks this of the probe, with its logs in this directory.
+pub fn execution(plan: &Plan, request: ProbeRequest, directory: &Path) -> Execution {
+    Execution {
         program: plan.program.clone(),
         cwd: Some(plan.cwd.clone()),
         limit: Some(Duration::from_millis(plan.limit_ms)),
@@ -181,15 +181,17 @@ pub fn run_in(
         engine: EngineMode::Probe(request),
         directory: directory.to_owned(),
         keep_logs: false,
-    };
-    let outcome = execute(&execution, observer)?;
-    let end = match outcome.end {
+    }
+}
+
+/// How an execution ended.
+pub fn ending(outcome: &Outcome) -> Ending {
+    match outcome.end {
         _ if outcome.control.stuck.is_some() => Ending::Deadlock,
         End::Exited(code) => Ending::Exit(code),
         End::Killed(signal) | End::Stopped(signal) => Ending::Signal(signal),
         End::TimedOut => Ending::Hang,
-    };
-    Ok((end, outcome.control))
+    }
 }
 
 /// Only synchronisation and the pair are instrumented.
@@ -215,13 +217,27 @@ pub fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
 
 /// Remembers modules and stacks, so that meetings can be told.
 #[derive(Debug, Default)]
-struct Listener {
+pub struct Listener {
     modules: BTreeMap<ModuleId, String>,
     stacks: BTreeMap<StackId, Vec<Place>>,
     recording: Option<Recording>,
 }
 
 impl Listener {
+    /// What came of the execution that was listened to.
+    pub fn result(mut self, plan: &Plan, end: Ending, control: &Control) -> TrialResult {
+        let recording = self.recording.take();
+        TrialResult {
+            end,
+            meetings: control.meetings.iter().map(|m| self.met(m)).collect(),
+            interleaving: recording.and_then(|heard| heard.interleaving(control, &plan.cwd)),
+            deadlock: crate::scheduling::deadlock(control),
+            circle: self.circle(control),
+            divergence: control.divergence.clone(),
+            schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
+        }
+    }
+
     fn met(&self, meeting: &Meeting) -> Met {
         Met {
             first_went: meeting.first_went,
@@ -282,11 +298,11 @@ impl Observer for Listener {
     fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
 }
 
-/// Executes plans, so many at a time, each in a process of its own; `news` hears each result with
-/// the plan's index and what the target wrote, and says whether to go on.
+/// Executes plans, so many at a time as there are servers; `news` hears each result with the plan's
+/// index and what the target wrote, and says whether to go on.
 pub fn run_many(
     plans: &[Plan],
-    workers: usize,
+    servers: &Servers,
     scratch: &Path,
     news: &mut (dyn FnMut(usize, Option<TrialResult>, Written) -> bool + Send),
 ) -> Result<(), Failure> {
@@ -294,12 +310,16 @@ pub fn run_many(
     let next = std::sync::atomic::AtomicUsize::new(0);
     let heard = std::sync::Mutex::new((news, true));
     std::thread::scope(|scope| {
-        for _ in 0..workers.max(1) {
-            scope.spawn(|| {
+        for server in servers.iter() {
+            let (command, next, heard) = (&command, &next, &heard);
+            scope.spawn(move || {
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(plan) = plans.get(index) else { return };
-                    let (result, written) = one(&command, plan, scratch, index);
+                    let (result, written) = match servers.execute(server, plan) {
+                        Some((result, written)) => (Some(result), written),
+                        None => one(command, plan, scratch, index),
+                    };
                     let mut heard = heard.lock().unwrap_or_else(|e| e.into_inner());
                     if heard.1 {
                         heard.1 = heard.0(index, result, written);
@@ -312,15 +332,6 @@ pub fn run_many(
         }
     });
     Ok(())
-}
-
-/// What a target wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
-    /// To standard output.
-    pub output: Vec<u8>,
-    /// To standard error.
-    pub errors: Vec<u8>,
 }
 
 fn one(

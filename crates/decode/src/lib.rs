@@ -9,12 +9,14 @@
 //! from what it reports.
 
 mod address;
+mod entry;
 mod lanes;
 mod loops;
 mod mask;
 mod operand;
 
 pub use address::{AddressExpr, Gpr, Registers, Segment};
+pub use entry::main_of_entry;
 pub use lanes::lanes;
 pub use loops::{CallTarget, Callee, ConditionAt, Loops, WaitExit, calls, loops};
 pub use operand::{Decoded, Extent, Flow, Operand, decode};

@@ -5,6 +5,7 @@
 //! - [`block`]: looking at a basic block and inserting code into it.
 //! - [`slots`]: thread-local words that inserted code reaches through a segment register.
 //! - [`process`]: modules, memory, system calls, leaving.
+//! - [`redirect`]: sending the application elsewhere.
 //!
 //! Types here wrap raw engine pointers that are valid only during the callback that handed them
 //! out; lifetimes say so. Code that runs in the code cache is made of the few shapes
@@ -13,6 +14,7 @@
 pub mod block;
 pub mod client;
 pub mod process;
+pub mod redirect;
 pub mod slots;
 
 /// The engine's interface version that a client must export as `_USES_DR_VERSION_`.

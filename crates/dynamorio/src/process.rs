@@ -73,6 +73,36 @@ pub fn program_path() -> Option<String> {
     }
 }
 
+/// Where the program itself is entered.
+pub fn program_entry() -> Option<u64> {
+    // SAFETY: as in `program_path`.
+    unsafe {
+        let data = dr::dr_get_main_module();
+        if data.is_null() {
+            return None;
+        }
+        let entry = (*data).entry_point as u64;
+        dr::dr_free_module_data(data);
+        (entry != 0).then_some(entry)
+    }
+}
+
+/// Has the engine build these blocks, unless it has them, and expect them as targets of calls,
+/// returns and jumps. Only from a system-call callback, where the engine is not in the cache.
+pub fn build_blocks(tags: &mut [u64]) {
+    // SAFETY: the engine's function is made for a thread that is not yet under its control and
+    // leaves it with the application's segments in place; so those are put in place before, and ours
+    // after. Nothing in between uses ours. The tags are addresses of code, by the caller's promise.
+    unsafe {
+        let context = dr::dr_get_current_drcontext();
+        let native = dr::dr_state_flags_t_DR_STATE_GO_NATIVE;
+        let (list, count) = (tags.as_mut_ptr().cast::<dr::app_pc>(), tags.len());
+        dr::dr_switch_to_app_state_ex(context, native);
+        dr::dr_prepopulate_cache(list, count);
+        dr::dr_switch_to_dr_state_ex(context, native);
+    }
+}
+
 /// A system call of the current thread, before or after.
 #[derive(Debug)]
 pub struct SystemCall<'a> {
@@ -332,9 +362,12 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// Creates the file; fails when it exists already.
+    /// Creates the file; fails when it exists already. A forked child has it no more.
     pub fn create(path: &CStr) -> Option<SharedFile> {
-        let flags = dr::DR_FILE_READ | dr::DR_FILE_WRITE_REQUIRE_NEW | dr::DR_FILE_ALLOW_LARGE;
+        let flags = dr::DR_FILE_READ
+            | dr::DR_FILE_WRITE_REQUIRE_NEW
+            | dr::DR_FILE_ALLOW_LARGE
+            | dr::DR_FILE_CLOSE_ON_FORK;
         // SAFETY: a valid C string.
         let file = unsafe { dr::dr_open_file(path.as_ptr(), flags) };
         (file >= 0).then_some(SharedFile { file })
@@ -361,5 +394,27 @@ impl SharedFile {
             )
         };
         (!at.is_null() && size >= length).then_some(at.cast())
+    }
+}
+
+/// A named pipe, opened through the engine, so that its descriptor is hidden from the target. A
+/// forked child has it no more.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedPipe {
+    file: dr::file_t,
+}
+
+impl NamedPipe {
+    /// Opens it for writing, or for reading.
+    pub fn open(path: &CStr, writes: bool) -> Option<NamedPipe> {
+        let mode = if writes { dr::DR_FILE_WRITE_ONLY } else { dr::DR_FILE_READ };
+        // SAFETY: a valid C string.
+        let file = unsafe { dr::dr_open_file(path.as_ptr(), mode | dr::DR_FILE_CLOSE_ON_FORK) };
+        (file >= 0).then_some(NamedPipe { file })
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> i32 {
+        self.file
     }
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 /// A process that cannot be mistaken for a later one of the same number.
@@ -35,6 +35,11 @@ impl ProcessHandle {
     pub(crate) fn wait(&self, at_most: &Timespec) -> Option<bool> {
         let mut fds = [PollFd::new(self.0.as_ref()?, PollFlags::IN)];
         Some(matches!(poll(&mut fds, Some(at_most)), Ok(n) if n > 0))
+    }
+
+    /// What to poll for its end; `None` when there is no process.
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.0.as_ref().map(AsFd::as_fd)
     }
 
     pub(crate) fn send(&self, signal: Signal) {

@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 /// Name of the probe's options in the run directory.
 const OPTIONS_FILE: &str = "options.json";
@@ -29,11 +29,21 @@ const MAX_OPTIONS: usize = 2047;
 /// costs page cache; smaller makes the target wait whenever we are not scheduled.
 const MAX_LAG: u64 = 32 << 20;
 
+/// What a target is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// One execution, with our own streams.
+    Alone,
+    /// Many: it waits at `main`. It reads nothing, and what it writes is ours to read.
+    Serving,
+}
+
 /// Starts the target.
 pub(crate) fn launch(
     execution: &Execution,
     target: &Target,
     files: &EngineFiles,
+    start: Start,
 ) -> Result<Child, ExecuteError> {
     let mut command = Command::new(&files.engine);
     for (name, _) in std::env::vars_os() {
@@ -57,7 +67,10 @@ pub(crate) fn launch(
         command.current_dir(cwd);
     }
     if let EngineMode::Probe(request) = &execution.engine {
-        write_options(execution, request)?;
+        write_options(execution, request, start == Start::Serving)?;
+    }
+    if start == Start::Serving {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let layout = match execution.fixed_layout {
         false if wants_room(execution) => Layout::set(true).unwrap_or(Layout(None)),
@@ -99,7 +112,11 @@ impl Layout {
     }
 }
 
-fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), ExecuteError> {
+fn write_options(
+    execution: &Execution,
+    request: &ProbeRequest,
+    serve: bool,
+) -> Result<(), ExecuteError> {
     let directory = &execution.directory;
     let environment = std::env::vars_os();
     let options = ProbeOptions {
@@ -124,6 +141,7 @@ fn write_options(execution: &Execution, request: &ProbeRequest) -> Result<(), Ex
         schedule: request.schedule.clone(),
         silent: request.silent,
         debug: request.debug.clone(),
+        serve,
     };
     let file = directory.join(OPTIONS_FILE);
     let context = format!("writing {}", file.display());

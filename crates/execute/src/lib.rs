@@ -1,7 +1,8 @@
 //! The primitive: launch the target once under the engine, supervise it, and hand what the probe
 //! saw to an observer, in the order it happened.
 //!
-//! [`execute`] is all of it. Before the launch: [`target`] finds and judges the program as the
+//! [`execute`] is all of it, and [`Server`] is the same for many executions that differ in their
+//! schedules only. Before the launch: [`target`] finds and judges the program as the
 //! kernel would, [`engine`] finds our own libraries. Then [`launch`] starts it, and [`supervise`]
 //! follows every log that appears in the run directory ([`directory`]) until the target is gone,
 //! answering the probe's questions about modules ([`facts`]) and passing signals on
@@ -16,6 +17,7 @@ mod facts;
 mod follow;
 mod judge;
 mod launch;
+pub mod server;
 mod signals;
 mod supervise;
 pub mod target;
@@ -24,6 +26,7 @@ pub use control::{Control, Stuck};
 pub use directory::RunDirectory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use facts::cache_directory;
+pub use server::{Served, Server, Written};
 pub use target::{Target, TargetError};
 
 pub use engine::EngineFiles;
@@ -214,7 +217,7 @@ pub fn execute(
     let target = target::resolve(&execution.program, execution.cwd.as_deref())?;
     let files = EngineFiles::find(matches!(execution.engine, EngineMode::Probe(_)))?;
     let signals = signals::Signals::take().map_err(ExecuteError::during("taking signals"))?;
-    let child = launch::launch(execution, &target, &files)?;
+    let child = launch::launch(execution, &target, &files, launch::Start::Alone)?;
     supervise::supervise(execution, child, signals, observer)
 }
 

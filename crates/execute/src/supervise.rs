@@ -316,7 +316,7 @@ impl Supervisor<'_> {
 }
 
 /// The children of a process, and theirs, as far as the kernel tells.
-fn descendants(pid: u32) -> Vec<u32> {
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let children: Vec<u32> = tasks
         .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())

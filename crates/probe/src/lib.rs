@@ -9,6 +9,7 @@
 //! - [`schedule`]: who may run now, if that was asked for;
 //! - [`debug`]: where a debugger stops the target, if there is one;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
+//! - [`serve`]: copies of the target at `main`, one for each execution, if that was asked for;
 //! - [`stacks`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
 //!
@@ -24,6 +25,7 @@ mod middle;
 mod monitor;
 mod probe;
 mod schedule;
+mod serve;
 mod stacks;
 mod thread;
 mod trampoline;

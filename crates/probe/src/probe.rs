@@ -8,6 +8,7 @@ use crate::memory::log::{Log, Writer};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::schedule::Scheduler;
+use crate::serve::Server;
 use crate::stacks::Stacks;
 use crate::thread::{self, Registry};
 use crate::trampoline::{self, Trampoline};
@@ -18,6 +19,7 @@ use raddle_dynamorio::slots::Slots;
 use raddle_model::{Family, ThreadId};
 use raddle_wire::log::{Record, State};
 use raddle_wire::options::{self, ProbeOptions, TimeMode};
+use raddle_wire::serve::Request;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -38,6 +40,8 @@ pub struct Probe {
     pub scheduler: Option<Scheduler>,
     /// Who may stop it and look.
     pub debugger: Option<Debugger>,
+    /// Copies the target at `main`, if that was asked for.
+    pub server: Option<Server>,
     /// The process that all of this is about. In a fresh fork the engine ends the copies of the
     /// parent's other threads before it tells us of the fork.
     process: AtomicU32,
@@ -73,7 +77,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         return Err("the target's initial stack is not where the kernel says".to_owned());
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
-    let log = open_log(&options)?;
+    let log = open_log(&options, None)?;
     let analysis = options.detector.map(|choice| Analysis::new(choice, options.rules));
     let shadows = analysis.as_ref().is_some_and(Analysis::is_fast);
     let probe = Probe {
@@ -88,6 +92,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
         analysis,
         scheduler: options.schedule.as_ref().map(Scheduler::new).transpose()?,
         debugger: Debugger::new(&options)?,
+        server: options.serve.then(|| Server::new(&options.directory)).transpose()?,
         process: AtomicU32::new(std::process::id()),
         log: Mutex::new(Some(Arc::new(log))),
         options,
@@ -97,8 +102,9 @@ fn try_start(options_file: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn open_log(options: &ProbeOptions) -> Result<Log, String> {
-    Log::create(&options.directory, std::process::id(), options.max_lag, options.command)
+fn open_log(options: &ProbeOptions, before: Option<&Log>) -> Result<Log, String> {
+    let ProbeOptions { directory, max_lag, command, .. } = options;
+    Log::create(directory, std::process::id(), *max_lag, *command, before)
 }
 
 /// Ends the target because we cannot go on: says why in the log, and on the terminal if there is
@@ -126,6 +132,26 @@ impl Probe {
     /// The log, unless this is a child nobody follows.
     pub fn log(&self) -> Option<Arc<Log>> {
         self.log.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn set_log(&self, log: Option<Arc<Log>>) {
+        *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
+    }
+
+    /// This process is a copy of the target at `main`, made to be executed.
+    fn copied(&self, thread: Thread<'_>, request: &Request) {
+        // Until it has a log of its own it must not write into the server's.
+        let before = self.log();
+        self.set_log(None);
+        let log = open_log(&self.options, before.as_deref()).unwrap_or_else(|why| fail(&why));
+        self.set_log(Some(Arc::new(log)));
+        if let Some(scheduler) = &self.scheduler
+            && let Err(why) = scheduler.restart(request, thread.os_id())
+        {
+            fail(&why);
+        }
+        threads::forked(self, thread.os_id());
+        modules::announce_all(self);
     }
 
     /// Is this still the process we were last told of, and not a copy of it?
@@ -157,10 +183,16 @@ impl Client for Probe {
     }
 
     fn plan(&self, block: &Block<'_>) -> Plan {
+        if let Some(server) = &self.server {
+            server.block(block.tag());
+        }
         self.instrumentation.plan(self, block)
     }
 
     fn insert(&self, point: &mut Point<'_>, plan: &mut Plan) {
+        if let Some(server) = &self.server {
+            server.insert(point);
+        }
         self.instrumentation.insert(self, point, plan);
     }
 
@@ -191,6 +223,9 @@ impl Client for Probe {
     }
 
     fn before_system_call(&self, call: &mut SystemCall<'_>) {
+        if self.server.as_ref().is_some_and(|server| server.call_comes(self, call)) {
+            return;
+        }
         let Some(thread) = thread::current(self) else { return };
         thread.stands(At::SystemCall);
         if let Some(debugger) = &self.debugger {
@@ -213,6 +248,9 @@ impl Client for Probe {
     }
 
     fn after_system_call(&self, call: &mut SystemCall<'_>) {
+        if self.server.as_ref().is_some_and(Server::call_returned) {
+            return;
+        }
         let Some(thread) = thread::current(self) else { return };
         thread.stands(At::SystemCall);
         if let Some(scheduler) = &self.scheduler {
@@ -240,13 +278,16 @@ impl Client for Probe {
 
     fn forked(&self, thread: Thread<'_>) {
         self.process.store(std::process::id(), Ordering::Relaxed);
-        let log = self.options.follow.then(|| open_log(&self.options));
+        if let Some(request) = self.server.as_ref().and_then(Server::copied) {
+            return self.copied(thread, &request);
+        }
+        let log = self.options.follow.then(|| open_log(&self.options, None));
         let log = match log {
             Some(Ok(log)) => Some(Arc::new(log)),
             Some(Err(why)) => fail(&why),
             None => None,
         };
-        *self.log.lock().unwrap_or_else(|e| e.into_inner()) = log;
+        self.set_log(log);
         if let Some(analysis) = self.analysis.as_ref().filter(|_| self.options.follow) {
             analysis.restart();
         }

@@ -4,15 +4,17 @@
 //! - [`facts`]: what the probe must know of a module, made by the command, cached, mapped.
 //! - [`log`]: what the probe saw, an append-only file that survives the target's death.
 //! - [`debug`]: why the target stands and how it goes on, while a debugger is attached.
+//! - [`serve`]: what is said between the command and a target that serves many executions.
 //!
 //! Each format opens with a magic and a version; a reader meeting another version says so in a
 //! sentence. There is no socket and no descriptor in the target: the log is a shared mapping, and
-//! requests and answers pass through its header.
+//! requests and answers pass through its header. (A server has descriptors, its copies have not.)
 
 pub mod debug;
 pub mod facts;
 pub mod log;
 pub mod options;
+pub mod serve;
 
 /// What can be wrong with a file of ours.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

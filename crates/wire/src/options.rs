@@ -55,6 +55,9 @@ pub struct ProbeOptions {
     /// A debugger is attached, by way of the file of [`crate::debug`].
     #[serde(default)]
     pub debug: Option<DebugOptions>,
+    /// Wait at `main` and make a copy for each execution asked for.
+    #[serde(default)]
+    pub serve: bool,
 }
 
 /// How a target is debugged.

@@ -5,6 +5,7 @@ use crate::events::find_module;
 use crate::failure::Failure;
 use crate::run::library::Shelf;
 use crate::runs::Run;
+use crate::serving::Servers;
 use crate::trial::{Ending, Plan, run_many};
 use raddle_execute::{RunDirectory, target};
 use raddle_report::findings::{Finding, Target, Tool};
@@ -70,7 +71,8 @@ impl Confirm {
             },
         };
         let mut exit = None;
-        run_many(&[plan], 1, scratch.path(), &mut |_, result, _| {
+        let one = Servers::new(1, true, self.verbosity);
+        run_many(&[plan], &one, scratch.path(), &mut |_, result, _| {
             exit = result.and_then(|result| match result.end {
                 Ending::Exit(code) => Some(code),
                 Ending::Signal(_) | Ending::Hang | Ending::Deadlock => None,

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::kept;
-use crate::trial::{Ending, Plan, TrialResult, Written};
+use crate::trial::{Ending, Plan, TrialResult};
+use raddle_execute::Written;
 use raddle_model::finding::{Certainty, FindingKind};
 use raddle_report::findings::{Confirmation, Effect, Finding, Order, Rate};
 use raddle_wire::options::CyclePart;

@@ -22,6 +22,8 @@ pub struct Log {
     name: String,
     header: *mut u8,
     windows: boxcar::Vec<Window>,
+    /// Where the first windows belong.
+    places: Vec<*mut u8>,
     /// Held while a window is made.
     growing: Mutex<()>,
     max_lag: u64,
@@ -44,13 +46,26 @@ unsafe impl Send for Window {}
 
 impl Log {
     /// Creates the log of this process in `directory`, under the first free incarnation.
-    pub fn create(directory: &str, pid: u32, max_lag: u64, command: u32) -> Result<Log, String> {
+    ///
+    /// In a copy of a process its log takes the place of that one's in memory: what the target maps
+    /// then lies where it would if there had been no copying.
+    pub fn create(
+        directory: &str,
+        pid: u32,
+        max_lag: u64,
+        command: u32,
+        before: Option<&Log>,
+    ) -> Result<Log, String> {
         for incarnation in 0..1000 {
             let name = wire::log_file(pid, incarnation);
             let path = CString::new(format!("{directory}/{name}")).map_err(|e| e.to_string())?;
             let Some(file) = SharedFile::create(&path) else { continue };
             grow(&file, HEADER)?;
-            let header = file.map(0, HEADER as usize).ok_or("cannot map the log")?;
+            let header = match before {
+                Some(before) => map_over(&file, 0, HEADER as usize, before.header),
+                None => file.map(0, HEADER as usize),
+            };
+            let header = header.ok_or("cannot map the log")?;
             // SAFETY: `HEADER` bytes are mapped; nobody else knows of them yet. The magic comes
             // last, so that a reader never sees half a header.
             unsafe {
@@ -64,6 +79,7 @@ impl Log {
                 name,
                 header,
                 windows: boxcar::Vec::new(),
+                places: before.iter().flat_map(|b| b.windows.iter().map(|(_, w)| w.0)).collect(),
                 growing: Mutex::new(()),
                 max_lag,
                 held: AtomicU64::new(0),
@@ -171,10 +187,24 @@ impl Log {
             let length = WINDOW_CHUNKS * CHUNK as u64;
             let offset = HEADER + next * length;
             grow(&self.file, offset + length)?;
-            let mapped = self.file.map(offset, length as usize).ok_or("cannot map the log")?;
+            let mapped = match self.places.get(next as usize) {
+                Some(place) => map_over(&self.file, offset, length as usize, *place),
+                None => self.file.map(offset, length as usize),
+            };
+            let mapped = mapped.ok_or("cannot map the log")?;
             self.windows.push(Window(mapped));
         }
     }
+}
+
+/// Maps a part of a file in place of what is there: the same part of another log.
+fn map_over(file: &SharedFile, offset: u64, length: usize, place: *mut u8) -> Option<*mut u8> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+    let from = (file.descriptor(), offset as i64);
+    // SAFETY: what is replaced is a mapping of ours, as long, to which nobody writes any more.
+    let at = unsafe { libc::mmap(place.cast(), length, access, flags, from.0, from.1) };
+    (at.cast() == place).then_some(place)
 }
 
 fn grow(file: &SharedFile, length: u64) -> Result<(), String> {

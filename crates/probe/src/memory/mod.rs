@@ -1,6 +1,7 @@
 //! Raw memory: the shared log, the target's environment and memory, per-thread mappings. The unsafe
 //! code of the probe that is about memory lives here.
 
+pub mod apart;
 pub mod environment;
 pub mod kept;
 pub mod kernel;

@@ -138,6 +138,12 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         all.insert(at, loaded.clone());
         modules.age.fetch_add(1, Ordering::Release);
     }
+    if let Some(scheduler) = &probe.scheduler {
+        scheduler.module_loaded(&loaded);
+    }
+    if let Some(debugger) = &probe.debugger {
+        debugger.module_loaded(&loaded);
+    }
     announce(probe, &loaded);
 }
 
@@ -168,12 +174,6 @@ pub fn announce_all(probe: &Probe) {
 }
 
 fn announce(probe: &Probe, module: &LoadedModule) {
-    if let Some(scheduler) = &probe.scheduler {
-        scheduler.module_loaded(module);
-    }
-    if let Some(debugger) = &probe.debugger {
-        debugger.module_loaded(module);
-    }
     let event = EventKind::ModuleLoad {
         module: module.id,
         path: module.path.clone(),

@@ -11,6 +11,7 @@ use crate::thread::ThreadState;
 use raddle_model::{Address, EventKind, LockMode, ThreadId};
 use raddle_schedule::{Nested, Step};
 use raddle_wire::options::CyclePart;
+use std::sync::atomic::Ordering;
 
 /// The circle that is looked for: where its locks are taken and where the next ones are asked for.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl Scheduler {
         match *kind {
             EventKind::LockRequested { lock, waits, .. } => {
                 let nested = self.requested(thread.id, lock, spot);
-                if nested && waits && self.lock_points && self.controls_many(thread) {
+                if nested && waits && self.has_lock_points() && self.controls_many(thread) {
                     let parts = bits(self.cycle.asks.all(probe, thread, spot, false));
                     let step = Step::Nested(self.nested(thread.id, lock, parts, spot));
                     self.give_way(probe, thread, step);
@@ -70,6 +71,10 @@ impl Scheduler {
             }
             _ => {}
         }
+    }
+
+    fn has_lock_points(&self) -> bool {
+        self.lock_points.load(Ordering::Relaxed)
     }
 
     fn acquired(

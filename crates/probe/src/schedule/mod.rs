@@ -28,7 +28,7 @@ mod watch;
 pub use points::BlockPoints;
 pub use watch::value_at;
 
-use crate::memory::kernel;
+use crate::memory::{kernel, target};
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -38,6 +38,7 @@ use raddle_dynamorio::process::{self, SystemCall};
 use raddle_model::ThreadId;
 use raddle_schedule::{Policy, PolicyName, Recorder, Replay, Rng, Schedule, Step};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
+use raddle_wire::serve::Request;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -58,7 +59,7 @@ pub struct Scheduler {
     watched: watch::Watched,
     cycle: locks::Cycle,
     /// Asking for a lock while another is held is a point.
-    lock_points: bool,
+    lock_points: AtomicBool,
     /// Time may pass though somebody could run.
     early_time: bool,
     /// Signals whose handlers let calls go on, one bit each.
@@ -108,26 +109,13 @@ impl Scheduler {
     /// As the options say.
     pub fn new(options: &ScheduleOptions) -> Result<Scheduler, String> {
         let seed = options.seed;
-        let policy: Box<dyn Policy> = match &options.policy {
-            PolicyChoice::Random => PolicyName::Random.policy(seed),
-            PolicyChoice::Bursts => PolicyName::Bursts.policy(seed),
-            &PolicyChoice::Pct { depth, length } => PolicyName::Pct { depth, length }.policy(seed),
-            PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
-            PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
-            PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
-            PolicyChoice::Replay { file } => {
-                let text = std::fs::read_to_string(file)
-                    .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
-                let schedule = Schedule::parse(&text).map_err(|e| format!("{file}: {e}"))?;
-                Box::new(Replay::new(&schedule))
-            }
-        };
+        let policy = policy(&options.policy, seed)?;
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
-            lock_points: options.lock_points,
+            lock_points: AtomicBool::new(options.lock_points),
             early_time: options.early_time,
             restarting: AtomicU64::new(0),
             state: Mutex::new(State {
@@ -144,12 +132,34 @@ impl Scheduler {
                 met: None,
                 clock: Clock::new(options.time),
                 hurried: 0,
-                quanta: Rng::new(seed, 4),
+                quanta: quanta(seed),
                 // The same whatever the seed: it decides the schedule and nothing else.
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
             }),
         })
+    }
+
+    /// This process is a copy of the target at `main`, where nothing has been decided yet: goes on as
+    /// if it had been started with this policy and seed.
+    pub fn restart(&self, request: &Request, os_id: u32) -> Result<(), String> {
+        let mut state = self.lock();
+        state.policy = policy(&request.policy, request.seed)?;
+        state.quanta = quanta(request.seed);
+        self.lock_points.store(request.lock_points, Ordering::Relaxed);
+        let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
+        entry.os_id = os_id;
+        // Where the C library keeps the number, too.
+        process::write(entry.clear_id, &os_id.to_le_bytes());
+        Ok(())
+    }
+
+    /// Is the number of the first thread where it asked the kernel to clear it? glibc keeps it there
+    /// and nowhere else.
+    pub fn knows_own_id(&self) -> bool {
+        let mut state = self.lock();
+        let Some(entry) = state.entry(ThreadId::MAIN) else { return false };
+        target::half(entry.clear_id) == Some(entry.os_id)
     }
 
     /// The current thread is new: known from here on, and running when it is its turn.
@@ -288,6 +298,29 @@ impl Scheduler {
             }
         });
     }
+}
+
+/// Decides as is asked for.
+fn policy(choice: &PolicyChoice, seed: u64) -> Result<Box<dyn Policy>, String> {
+    Ok(match choice {
+        PolicyChoice::Random => PolicyName::Random.policy(seed),
+        PolicyChoice::Bursts => PolicyName::Bursts.policy(seed),
+        &PolicyChoice::Pct { depth, length } => PolicyName::Pct { depth, length }.policy(seed),
+        PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
+        PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
+        PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
+        PolicyChoice::Replay { file } => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
+            let schedule = Schedule::parse(&text).map_err(|e| format!("{file}: {e}"))?;
+            Box::new(Replay::new(&schedule))
+        }
+    })
+}
+
+/// What the lengths of quanta are drawn from.
+fn quanta(seed: u64) -> Rng {
+    Rng::new(seed, 4)
 }
 
 /// Calls that no other thread can tell from their absence: giving way before them would only
