@@ -4,6 +4,7 @@
 //! block, so neither the target's thread-local storage nor ours is involved.
 
 use dynamorio_sys as dr;
+use std::arch::asm;
 
 /// A block of slots, the same offsets in every thread.
 #[derive(Debug, Clone, Copy)]
@@ -49,14 +50,35 @@ impl Slots {
 
     /// The current thread's value.
     pub fn get(&self, slot: Slot) -> u64 {
-        // SAFETY: see `address`; only the current thread touches its slots.
-        unsafe { self.address(slot).read() }
+        if !self.uses_gs() {
+            // SAFETY: see `address`; only the current thread touches its slots.
+            return unsafe { self.address(slot).read() };
+        }
+        assert!(slot.0 < self.count, "no such slot");
+        let offset = u64::from(self.offset_of(slot));
+        let value;
+        // SAFETY: the same word by one instruction: asking for the segment's base is a system call.
+        unsafe {
+            asm!("mov {}, gs:[{}]", out(reg) value, in(reg) offset,
+                 options(nostack, preserves_flags, readonly));
+        }
+        value
     }
 
     /// Sets the current thread's value.
     pub fn set(&self, slot: Slot, value: u64) {
+        if !self.uses_gs() {
+            // SAFETY: as in `get`.
+            unsafe { self.address(slot).write(value) };
+            return;
+        }
+        assert!(slot.0 < self.count, "no such slot");
+        let offset = u64::from(self.offset_of(slot));
         // SAFETY: as in `get`.
-        unsafe { self.address(slot).write(value) }
+        unsafe {
+            asm!("mov gs:[{}], {}", in(reg) offset, in(reg) value,
+                 options(nostack, preserves_flags));
+        }
     }
 }
 

@@ -306,6 +306,9 @@ impl Client for Probe {
         if let Some(log) = self.log().filter(|_| self.is_own_process()) {
             threads::process_end(self, &log);
             log.set_state(State::Ended);
+            if let Some(server) = &self.server {
+                server.end(self.threads.exit_status());
+            }
         }
     }
 }

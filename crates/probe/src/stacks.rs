@@ -149,8 +149,7 @@ impl Stacks {
 
     /// The stack at `spot`, interned.
     pub fn capture(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
-        thread.find_stack(spot.sp);
-        let stack = spot.sp..thread.stack_region.1;
+        let stack = stack_of(thread, spot);
         let ThreadStacks { rules, last, fresh } = &mut thread.stacks;
         fresh.clear();
         let known = self.unwind(rules, spot, &stack, last, fresh);
@@ -203,8 +202,7 @@ impl Stacks {
 
     /// The calls that led to `spot`, innermost first: the addresses they return to.
     pub fn callers(&self, thread: &mut ThreadState, spot: Spot) -> Vec<u64> {
-        thread.find_stack(spot.sp);
-        let stack = spot.sp..thread.stack_region.1;
+        let stack = stack_of(thread, spot);
         let mut frames = Vec::with_capacity(32);
         self.unwind(&mut thread.stacks.rules, spot, &stack, &[], &mut frames);
         frames.iter().map(|frame| frame.return_address).collect()
@@ -261,6 +259,13 @@ impl Stacks {
         }
         last.len()
     }
+}
+
+/// The part of the stack that belongs to who called `spot`; what happens outside the target's code has
+/// none.
+fn stack_of(thread: &mut ThreadState, spot: Spot) -> Range<u64> {
+    thread.find_stack(spot.sp);
+    if spot.sp == 0 { 0..0 } else { spot.sp..thread.stack_region.1 }
 }
 
 fn span(section: &(u64, Vec<u8>)) -> Range<u64> {

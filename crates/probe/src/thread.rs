@@ -180,9 +180,10 @@ impl ThreadState {
         self.slots.set(slot::OPAQUE, inside as u64);
     }
 
-    /// Makes [`Self::stack_region`] the region the stack pointer is in.
+    /// Makes [`Self::stack_region`] the region the stack pointer is in. Looking for it means reading
+    /// all mappings of the process, so what happens outside the target's code does not.
     pub fn find_stack(&mut self, sp: u64) {
-        if !(self.stack_region.0..self.stack_region.1).contains(&sp) {
+        if sp != 0 && !(self.stack_region.0..self.stack_region.1).contains(&sp) {
             self.stack_region = process::region_of(sp).map_or((0, 0), |r| (r.start, r.end));
         }
     }

@@ -120,6 +120,9 @@ pub fn enter(
             probe.monitor.teams.add_thread_start(function);
         }
         if function != 0 && probe.instrumentation.learn_callback(function) {
+            if let Some(server) = &probe.server {
+                server.callback(function);
+            }
             thread.slots.set(slot::REBUILD, function);
         }
     }

@@ -64,7 +64,7 @@ pub fn answer(
     if !futex.address.is_multiple_of(4) {
         return Some(error(libc::EINVAL));
     }
-    let is_shared = !is_private && is_shared(futex.address);
+    let is_shared = !is_private && !futex.is_end_of_thread() && is_shared(futex.address);
     Some(match command {
         libc::FUTEX_WAIT => match futex.time(None) {
             Ok(deadline) => futex.wait(u32::MAX, deadline, is_shared),
@@ -160,6 +160,12 @@ impl Call<'_> {
             Some(clock) => state.clock.deadline(clock, time),
             None => state.clock.after(time),
         }))
+    }
+
+    /// Is this what the kernel clears when a thread of ours ends? Who joins one waits for it, not
+    /// saying that it is private.
+    fn is_end_of_thread(&self) -> bool {
+        self.scheduler.lock().table.iter().any(|entry| entry.clear_id == self.address)
     }
 
     fn wait(&mut self, bits: u32, deadline: Option<u64>, is_shared: bool) -> i64 {

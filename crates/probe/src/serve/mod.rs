@@ -31,6 +31,8 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+/// Marks, among blocks that copies had to build, a function that is called back.
+const CALLBACK: u64 = 1 << 63;
 /// Bytes of start code that are looked at.
 const ENTRY_CODE: usize = 256;
 
@@ -104,6 +106,13 @@ impl Server {
         }
     }
 
+    /// A function has turned out to be called back: code at its entry notices.
+    pub fn callback(&self, function: u64) {
+        if self.is_copy.load(Ordering::Relaxed) {
+            self.blocks.push(function | CALLBACK);
+        }
+    }
+
     /// Is this process on its way to `main`?
     fn is_starting(&self) -> bool {
         self.at_main.get().is_none()
@@ -138,12 +147,29 @@ impl Server {
         self.request.lock().unwrap_or_else(|e| e.into_inner()).take()
     }
 
+    /// Ends a copy at once, when all is written that it has to say: taking the engine apart is of no
+    /// use to a process that ends. What it gave the kernel as its status.
+    pub fn end(&self, status: Option<i32>) {
+        if self.is_copy.load(Ordering::Relaxed)
+            && let Some(status) = status
+        {
+            kernel::call(libc::SYS_exit_group, [status as u64, 0, 0, 0, 0, 0]);
+        }
+    }
+
     /// Builds what copies had to. Code that is no module's may be another's in the next copy.
     fn build_blocks(&self, probe: &Probe) {
         let built = self.built.load(Ordering::Relaxed);
         let mut tags = self.blocks.since(built);
         self.built.store(built + tags.len(), Ordering::Relaxed);
-        tags.retain(|tag| probe.modules.find(*tag).is_some());
+        tags.retain(|tag| probe.modules.find(*tag & !CALLBACK).is_some());
+        tags.retain(|tag| {
+            let is_callback = tag & CALLBACK != 0;
+            if is_callback {
+                probe.instrumentation.learn_callback(tag & !CALLBACK);
+            }
+            !is_callback
+        });
         if !tags.is_empty() {
             process::build_blocks(&mut tags);
         }
