@@ -227,8 +227,10 @@ impl Server {
         }
         for answer in self.facts.answers() {
             match answer.has_symbols {
-                Ok(false) => self.without_symbols.push(answer.question.path),
-                Ok(true) => {}
+                Ok(false) if !self.without_symbols.contains(&answer.question.path) => {
+                    self.without_symbols.push(answer.question.path);
+                }
+                Ok(_) => {}
                 Err(warning) => self.warnings.push(warning),
             }
             // A late answer to a copy that was killed concerns nobody.

@@ -14,6 +14,7 @@
 //! What copies spend their time on is building blocks. So each tells which it had to build, through
 //! memory that it shares with the server, and before the next copy the server builds them too.
 
+mod streams;
 mod unfit;
 mod wait;
 
@@ -30,6 +31,7 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
+use streams::Streams;
 
 /// Marks, among blocks that copies had to build, a function that is called back.
 const CALLBACK: u64 = 1 << 63;
@@ -47,8 +49,9 @@ pub struct Server {
     inherited: BTreeSet<i32>,
     /// Why copies would not be what the target is, as soon as that is known.
     unfit: OnceLock<&'static str>,
-    /// The target as it comes to `main`.
+    /// The target as it comes to `main`, and its streams.
     at_main: OnceLock<Context>,
+    streams: OnceLock<Streams>,
     /// A copy is being made.
     copying: AtomicBool,
     /// This process is a copy.
@@ -82,6 +85,7 @@ impl Server {
             inherited: unfit::descriptors(),
             unfit: OnceLock::new(),
             at_main: OnceLock::new(),
+            streams: OnceLock::new(),
             copying: AtomicBool::new(false),
             is_copy: AtomicBool::new(false),
             request: Mutex::new(None),
@@ -203,6 +207,7 @@ extern "C" fn on_main(pc: u64) {
     if let Some(why) = unfit.or_else(|| unfit::at_main(probe, &server.inherited)) {
         give_up(server.replies, why);
     }
+    let _ = server.streams.set(Streams::now());
     let _ = server.at_main.set(Context::at(pc));
     server.say(&Reply::Ready);
     server.serve();
@@ -223,10 +228,13 @@ extern "C" fn on_copied(_: u64) {
         give_up(server.replies, "the kernel makes no copy of it");
     }
     server.say(&Reply::Started(child as u32));
-    match wait::for_end(child as i32, server.requests.descriptor()) {
-        Some(status) => server.say(&Reply::Ended(status)),
-        None => process::abort(0),
+    let Some(status) = wait::for_end(child as i32, server.requests.descriptor()) else {
+        process::abort(0)
+    };
+    if let Some(streams) = server.streams.get() {
+        streams.restore();
     }
+    server.say(&Reply::Ended(status));
     server.serve();
 }
 
