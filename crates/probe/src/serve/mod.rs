@@ -14,6 +14,7 @@
 //! What copies spend their time on is building blocks. So each tells which it had to build, through
 //! memory that it shares with the server, and before the next copy the server builds them too.
 
+mod processor;
 mod streams;
 mod unfit;
 mod wait;
@@ -21,6 +22,7 @@ mod wait;
 use crate::memory::apart::{SharedList, Stub};
 use crate::memory::kernel;
 use crate::probe::{Probe, fail};
+use processor::Processors;
 use raddle_decode::main_of_entry;
 use raddle_dynamorio::block::Point;
 use raddle_dynamorio::client::Client;
@@ -58,6 +60,7 @@ pub struct Server {
     is_copy: AtomicBool,
     /// What the copy is to do.
     request: Mutex<Option<Request>>,
+    processors: Processors,
     /// Blocks that copies had to build, and how many of them the server has built since.
     blocks: SharedList,
     built: AtomicUsize,
@@ -89,6 +92,7 @@ impl Server {
             copying: AtomicBool::new(false),
             is_copy: AtomicBool::new(false),
             request: Mutex::new(None),
+            processors: Processors::default(),
             blocks,
             built: AtomicUsize::new(0),
         })
@@ -128,6 +132,7 @@ impl Server {
             self.build_blocks(probe);
             return true;
         }
+        self.processors.call_comes(call);
         if self.is_starting()
             && let Some(why) = unfit::by_call(call)
         {
@@ -148,6 +153,7 @@ impl Server {
             return None;
         }
         wait::end_with_parent();
+        self.processors.stay();
         self.request.lock().unwrap_or_else(|e| e.into_inner()).take()
     }
 
