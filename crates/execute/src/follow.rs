@@ -203,8 +203,6 @@ impl Followed {
             }
             progress.records += more.records;
         }
-        // Each thread wrote its own.
-        self.control.meetings.sort_by_key(|meeting| meeting.point);
         if !self.abandoned {
             let mut delivery = Delivery {
                 merger: &mut self.merger,
