@@ -124,7 +124,7 @@ mod tests {
             seed,
             time: TimeMode::Virtual,
             watch: Vec::new(),
-            lock_points: seed % 2 == 0,
+            lock_points: seed.is_multiple_of(2),
             early_time: true,
             cycle: Vec::new(),
         };

@@ -1,7 +1,6 @@
 //! Sending the application elsewhere: to a place and registers of our choosing, and back to where it
 //! was.
 
-use crate::FALSE;
 use dynamorio_sys as dr;
 
 /// Everything the application has in its registers at some moment.
@@ -46,14 +45,11 @@ impl Context {
         Context(raw)
     }
 
-    /// The application goes on from here. Only from a clean call, and holding nothing: what is on the
-    /// stack is left as it is.
-    pub fn go(&self) -> Option<std::convert::Infallible> {
-        // SAFETY: a whole state, as `at` has made it; the engine copies it. It returns only when it
-        // refuses.
-        let mut raw = (*self.0).clone();
-        let gone = unsafe { dr::dr_redirect_execution(&mut raw) };
-        debug_assert_eq!(gone, FALSE);
-        None
+    /// The application goes on from here; returns only when the engine refuses. Only from a clean
+    /// call, and holding nothing: what is on the stack is left as it is.
+    pub fn go(&self) {
+        let mut raw = *self.0;
+        // SAFETY: a whole state, as `at` has made it; the engine copies it.
+        unsafe { dr::dr_redirect_execution(&mut raw) };
     }
 }
