@@ -51,8 +51,9 @@ pub struct Server {
     inherited: BTreeSet<i32>,
     /// Why copies would not be what the target is, as soon as that is known.
     unfit: OnceLock<&'static str>,
-    /// The target as it comes to `main`, and its streams.
+    /// The target as it comes to `main`, as it makes a copy there, and its streams.
     at_main: OnceLock<Context>,
+    at_copying: OnceLock<Context>,
     streams: OnceLock<Streams>,
     /// A copy is being made.
     copying: AtomicBool,
@@ -88,6 +89,7 @@ impl Server {
             inherited: unfit::descriptors(),
             unfit: OnceLock::new(),
             at_main: OnceLock::new(),
+            at_copying: OnceLock::new(),
             streams: OnceLock::new(),
             copying: AtomicBool::new(false),
             is_copy: AtomicBool::new(false),
@@ -189,15 +191,19 @@ impl Server {
         say(self.replies, reply);
     }
 
-    /// Waits for a request and makes the copy.
-    fn serve(&self) {
+    fn take_request(&self) {
         let Some(line) = wait::line(self.requests.descriptor()) else { process::abort(0) };
         let request = serve::parse(&line).unwrap_or_else(|why| fail(&why));
         *self.request.lock().unwrap_or_else(|e| e.into_inner()) = Some(request);
-        let Some(at_main) = self.at_main.get() else { fail("a request before main") };
+    }
+
+    /// Waits for a request and makes the copy. Does not return, so it must hold nothing.
+    fn serve(&self) {
+        self.take_request();
         self.copying.store(true, Ordering::Relaxed);
-        // No flags: a process of its own, whose end makes no signal that the target could notice.
-        at_main.calling(self.stub.start(), libc::SYS_clone).go();
+        if let Some(at_copying) = self.at_copying.get() {
+            at_copying.go();
+        }
         fail("the engine refuses to make a copy");
     }
 }
@@ -214,7 +220,10 @@ extern "C" fn on_main(pc: u64) {
         give_up(server.replies, why);
     }
     let _ = server.streams.set(Streams::now());
-    let _ = server.at_main.set(Context::at(pc));
+    let at_main = Context::at(pc);
+    // No flags: a process of its own, whose end makes no signal that the target could notice.
+    let _ = server.at_copying.set(at_main.calling(server.stub.start(), libc::SYS_clone));
+    let _ = server.at_main.set(at_main);
     server.say(&Reply::Ready);
     server.serve();
 }
