@@ -61,6 +61,8 @@ pub struct ThreadState {
     pub accesses: AccessCache,
     /// The site of the instruction whose access is being reported.
     pub site: Option<u32>,
+    /// Its instruction reads and writes the memory.
+    pub updates: bool,
     /// The watched access under way.
     touched: Option<Touched>,
     /// How it came into our code, and its registers then, for a debugger.
@@ -147,6 +149,7 @@ impl ThreadState {
             middle: None,
             accesses: AccessCache::default(),
             site: None,
+            updates: false,
             touched: None,
             at: At::default(),
             kept: Kept::default(),

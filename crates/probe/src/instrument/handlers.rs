@@ -64,7 +64,10 @@ fn registers(frame: &Frame) -> Registers {
 extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let (pc, place, kind, size, guarded) = match site(probe, thread) {
-        Some(&Site::Access { pc, place, kind, size, guarded }) => (pc, place, kind, size, guarded),
+        Some(&Site::Access { pc, place, kind, size, guarded, updates }) => {
+            thread.updates = updates;
+            (pc, place, kind, size, guarded)
+        }
         Some(&Site::Updated { pc, place, size, guarded }) => {
             return updated(probe, thread, spot(place, pc, frame), size, guarded);
         }
@@ -94,7 +97,7 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     }
     thread.site = Some(number);
     thread.emit(probe, spot, EventKind::Access { kind, address, size });
-    thread.site = None;
+    (thread.site, thread.updates) = (None, false);
 }
 
 /// An atomic update has run.

@@ -28,8 +28,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What inserted code refers to by number.
 #[derive(Debug, Clone)]
 pub enum Site {
-    /// An instruction touches memory at an address computed before it.
-    Access { pc: u64, place: Place, kind: AccessKind, size: u32, guarded: bool },
+    /// An instruction touches memory at an address computed before it. If it `updates`, this is its read
+    /// or its write of the same memory.
+    Access { pc: u64, place: Place, kind: AccessKind, size: u32, guarded: bool, updates: bool },
     /// An atomic update, of which a detector is told again when it has run.
     Updated { pc: u64, place: Place, size: u32, guarded: bool },
     /// A watched access, of which is told what it has left in memory.

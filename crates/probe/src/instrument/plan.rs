@@ -234,7 +234,8 @@ impl Instrumentation {
                     } else {
                         let guarded = around.facts.is_some_and(|f| f.guarded());
                         let size = operand.size;
-                        let site = Site::Access { pc, place, kind, size, guarded };
+                        let updates = is_updated(decoded, operand);
+                        let site = Site::Access { pc, place, kind, size, guarded, updates };
                         let form = address_form(&operand.address);
                         let site = self.add_site(site);
                         let acquires =
@@ -401,6 +402,17 @@ fn follows_client_request(pc: u64) -> bool {
     let mut before = [0; REQUEST.len()];
     process::read(pc.wrapping_sub(REQUEST.len() as u64), &mut before) == REQUEST.len()
         && before == REQUEST
+}
+
+/// Does the instruction both read and write this memory?
+fn is_updated(decoded: &Decoded, operand: &Operand) -> bool {
+    let other = match operand.kind {
+        AccessKind::Read => AccessKind::Write,
+        AccessKind::Write => AccessKind::Read,
+        _ => return false,
+    };
+    let same = |o: &Operand| (o.size, o.address) == (operand.size, operand.address);
+    decoded.operands.iter().any(|o| o.kind == other && same(o))
 }
 
 fn address_form(expression: &AddressExpr) -> AddressForm {

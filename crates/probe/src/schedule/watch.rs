@@ -108,7 +108,7 @@ impl Watched {
         let mut callers: Option<Vec<Place>> = None;
         for Found { index, caller, .. } in here {
             let Some(watched) = self.asked.get(*index) else { continue };
-            if watched.writes.is_some_and(|wanted| wanted != writes) {
+            if !thread.updates && watched.writes.is_some_and(|wanted| wanted != writes) {
                 continue;
             }
             if watched.caller.is_none() {
@@ -149,6 +149,10 @@ impl Scheduler {
             }
         };
         if self.watched.asked.is_empty() || !self.controls_many(thread) {
+            return None;
+        }
+        if thread.updates && !writes {
+            // Nobody can come between it and its write: they are one step.
             return None;
         }
         let found = self.watched.all(probe, thread, spot, writes);
