@@ -2,6 +2,7 @@
 
 use crate::Raddle;
 use crate::failure::Failure;
+use crate::nearest::did_you_mean;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use std::io::Write;
@@ -59,7 +60,11 @@ impl Man {
             None => print(&page(&raddle, "raddle")),
             Some(name) => match raddle.find_subcommand(name) {
                 Some(subcommand) => print(&page(subcommand, &format!("raddle-{name}"))),
-                None => Err(Failure::Other(format!("there is no command {name}"))),
+                None => {
+                    let names = raddle.get_subcommands().map(clap::Command::get_name);
+                    let near = did_you_mean(name, names);
+                    Err(Failure::Other(format!("there is no command {name}{near}")))
+                }
             },
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::Raddle;
 use crate::failure::Failure;
+use crate::nearest::did_you_mean;
 use crate::settings::{self, Settings, shown, variable};
 use clap::{Args, CommandFactory};
 use std::fmt::Write;
@@ -39,9 +40,7 @@ impl Config {
         if let Some(name) = &self.command
             && command.find_subcommand(name).is_none()
         {
-            let names = command.get_subcommands().map(clap::Command::get_name);
-            let near = names.min_by_key(|known| strsim::osa_distance(known, name));
-            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            let near = did_you_mean(name, command.get_subcommands().map(clap::Command::get_name));
             return Err(Failure::Other(format!("there is no command {name}{near}")));
         }
         let mut out = String::new();

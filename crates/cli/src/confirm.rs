@@ -216,8 +216,11 @@ impl Confirm {
         let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
         match self.only.iter().find(|id| !known.contains(&id.as_str())) {
             Some(missing) => {
-                let known = known.join(", ");
-                let what = format!("there is no finding {missing}; there are {known}");
+                let known = match known.as_slice() {
+                    [] => "the report has none".to_owned(),
+                    known => format!("there are {}", known.join(", ")),
+                };
+                let what = format!("there is no finding {missing}; {known}");
                 Err(Failure::Other(what))
             }
             None => Ok(()),

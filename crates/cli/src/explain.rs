@@ -1,6 +1,7 @@
 //! `raddle explain`: what a finding, a kind of finding or a rule means, and what to do about it.
 
 use crate::failure::Failure;
+use crate::nearest::did_you_mean;
 use crate::runs;
 use crate::terminal;
 use clap::Args;
@@ -86,15 +87,7 @@ fn finding(what: &str) -> Result<String, Failure> {
 }
 
 fn unknown(what: &str) -> String {
-    let near = explain::topics()
-        .map(|topic| (strsim::osa_distance(topic.name, &what.to_ascii_lowercase()), topic.name))
-        .min();
-    match near {
-        Some((distance, name)) if distance <= name.len().div_ceil(2) => {
-            format!("there is nothing called {what} in a report; did you mean {name}?")
-        }
-        _ => {
-            format!("there is nothing called {what} in a report; `raddle explain` lists the words")
-        }
-    }
+    let near = did_you_mean(&what.to_ascii_lowercase(), explain::topics().map(|topic| topic.name));
+    let near = if near.is_empty() { "; `raddle explain` lists the words".into() } else { near };
+    format!("there is nothing called {what} in a report{near}")
 }

@@ -18,6 +18,7 @@ mod interrupt;
 mod kept;
 mod known;
 mod names;
+mod nearest;
 mod progress;
 mod recording;
 mod replay;
@@ -107,6 +108,9 @@ fn main() -> ExitCode {
             if let Some(origin) = origin {
                 eprintln!("raddle: that value comes from {origin}");
             }
+            if let Some(tip) = program_tip(&error) {
+                eprintln!("{tip}");
+            }
             return match error.use_stderr() {
                 // Not clap's 2, which would look like the target's.
                 true => ExitCode::from(raddle_execute::EXIT_FAILED),
@@ -133,12 +137,36 @@ fn main() -> ExitCode {
     done.map(ExitCode::from).unwrap_or_else(Failure::report)
 }
 
+/// What to say when the program was typed without the dashes before it.
+fn program_tip(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let ContextValue::String(wrong) = error.get(ContextKind::InvalidArg)? else { return None };
+    let typed: Vec<String> = std::env::args().skip(1).collect();
+    let subcommand = typed.first().filter(|name| takes_a_program(name))?;
+    let is_program = error.kind() == ErrorKind::UnknownArgument && !wrong.starts_with('-');
+    is_program
+        .then(|| format!("raddle: the program stands after dashes: raddle {subcommand} -- {wrong}"))
+}
+
+/// Does this subcommand end with `-- PROGRAM`?
+fn takes_a_program(subcommand: &str) -> bool {
+    let command = Raddle::command();
+    let found = command.find_subcommand(subcommand);
+    found.is_some_and(|found| found.get_arguments().any(|argument| argument.is_last_set()))
+}
+
 /// The command line, with what environment and file say.
 fn parse() -> Result<(Raddle, Settings), Stop> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = Raddle::command();
     let settings = Settings::read(&command, &arguments, std::env::vars_os(), &settings::here())
         .map_err(Stop::Settings)?;
+    // Those of our own processes have been told of by the first.
+    if arguments.get(1).is_none_or(|subcommand| subcommand != "trial") {
+        for stranger in settings.strangers(&command) {
+            eprintln!("raddle: {stranger}");
+        }
+    }
     let matches = settings.parse(&command, &arguments)?;
     let raddle = Raddle::from_arg_matches(&matches).map_err(|error| Stop::Clap(error, None))?;
     Ok((raddle, settings))

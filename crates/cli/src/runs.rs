@@ -78,12 +78,16 @@ impl Run {
         if path.exists() {
             return Ok(path.to_owned());
         }
-        let known: Vec<String> = known.iter().map(u64::to_string).collect();
         let known = match known.as_slice() {
             [] => format!("there are no runs in {}", home.display()),
-            known => format!("there are {}", known.join(", ")),
+            [one] => format!("there is {one}"),
+            [first, .., last] => format!("there are {} from {first} to {last}", known.len()),
         };
-        Err(Failure::Other(format!("there is no run {meant}; {known}")))
+        let finding = match names_a_finding(meant) {
+            true => format!("; of a finding, `raddle explain {meant}` tells"),
+            false => String::new(),
+        };
+        Err(Failure::Other(format!("there is no run {meant}; {known}{finding}")))
     }
 
     /// What a run is called in front of a finding: nothing if it is the latest here, its number, or
@@ -258,6 +262,6 @@ mod tests {
         assert_eq!(find(directory.to_str()), Ok(directory.join(REPORT)));
         let file = directory.join(REPORT);
         assert_eq!(find(file.to_str()), Ok(file.clone()));
-        assert_eq!(find(Some("7")).unwrap_err(), "there is no run 7; there are 2, 10, 11");
+        assert_eq!(find(Some("7")).unwrap_err(), "there is no run 7; there are 3 from 2 to 11");
     }
 }

@@ -10,6 +10,7 @@
 mod file;
 
 use crate::failure::Failure;
+use crate::nearest::did_you_mean;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -76,6 +77,22 @@ impl Settings {
             }
         }
         Ok(Settings { variables, file, profile })
+    }
+
+    /// Variables that look like ours and set nothing, each in a sentence.
+    pub fn strangers(&self, command: &Command) -> Vec<String> {
+        let mut known: Vec<String> = OTHER_VARIABLES.map(String::from).to_vec();
+        for subcommand in std::iter::once(command).chain(command.get_subcommands()) {
+            let options = subcommand.get_arguments().filter_map(Arg::get_long);
+            known.extend(options.map(variable));
+        }
+        let strange = self.variables.keys().filter(|name| !known.contains(name));
+        strange
+            .map(|name| {
+                let near = did_you_mean(name, known.iter().map(String::as_str));
+                format!("{name} in the environment is no option{near}")
+            })
+            .collect()
     }
 
     /// What is set for an option of a subcommand.
@@ -203,6 +220,10 @@ impl Settings {
         self.of(subcommand.get_name(), option).map(|setting| setting.origin)
     }
 }
+
+/// Variables of ours that are no options: where things are kept, and what tests and `./dev` use.
+const OTHER_VARIABLES: [&str; 5] =
+    ["RADDLE_CACHE_DIR", "RADDLE_ENGINE_CACHE", "RADDLE_BIN", "RADDLE_TEST_FULL", "RADDLE_CORPUS"];
 
 /// The variable of an option.
 pub fn variable(option: &str) -> String {

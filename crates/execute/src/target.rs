@@ -127,7 +127,12 @@ fn find(name: &OsStr, cwd: &Path, path: &OsStr) -> Result<PathBuf, TargetError> 
             Err(refused) => denied = denied.or(Some(refused)),
         }
     }
-    Err(denied.unwrap_or_else(|| TargetError::not_found(Path::new(name), "command not found")))
+    let here = Path::new(".").join(name);
+    let why = match executable(&here, cwd) {
+        Ok(()) => format!("command not found; did you mean {}?", here.display()),
+        Err(_) => "command not found".to_owned(),
+    };
+    Err(denied.unwrap_or_else(|| TargetError::not_found(Path::new(name), why)))
 }
 
 /// Is this a file with permission to be executed?

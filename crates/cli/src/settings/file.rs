@@ -14,6 +14,7 @@
 
 use super::options;
 use crate::failure::Failure;
+use crate::nearest::did_you_mean;
 use clap::Command;
 use std::path::{Path, PathBuf};
 use toml::{Spanned, Table};
@@ -171,9 +172,7 @@ impl Check<'_> {
             known.extend(self.command.get_subcommands().map(|c| c.get_name().to_owned()));
             known.push("profile".into());
         }
-        let near = known.iter().min_by_key(|name| strsim::osa_distance(name, key));
-        let near = near.filter(|name| strsim::osa_distance(name, key) <= name.len().div_ceil(2));
-        let near = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        let near = did_you_mean(key, known.iter().map(String::as_str));
         match subcommand {
             Some(command) => format!("raddle {} has no option {key}{near}", command.get_name()),
             None => format!("there is no option or command {key}{near}"),

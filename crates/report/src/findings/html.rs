@@ -182,11 +182,8 @@ impl Page<'_> {
             escape(&words::deed(party)),
             escape(&thread),
         );
-        put!(
-            self,
-            "<p class=\"locks\">holding {}</p>",
-            escape(&words::locks(party.locks, self.base))
-        );
+        let holding = words::holding(party, self.base);
+        put!(self, "<p class=\"locks\">{}</p>", escape(holding.trim_start_matches(", ")));
         if let Some(frame) = party.frame() {
             self.source(frame);
         }

@@ -47,6 +47,8 @@ pub struct Party<'a> {
     pub process: Option<u32>,
     /// Holding which locks.
     pub locks: &'a [Lock],
+    /// Another tool reported it, which said nothing of locks.
+    pub of_another_tool: bool,
     /// Where, then the callers.
     pub stack: &'a [Frame],
     own_frame: Option<usize>,
@@ -81,6 +83,7 @@ impl Finding {
             thread: access.thread,
             process: access.process,
             locks: &access.locks,
+            of_another_tool: self.origin.is_some(),
             stack: &access.stack,
             own_frame: access.own_frame,
         });
@@ -89,6 +92,7 @@ impl Finding {
             thread: wait.thread,
             process: wait.process,
             locks: &wait.locks,
+            of_another_tool: self.origin.is_some(),
             stack: &wait.stack,
             own_frame: wait.own_frame,
         });

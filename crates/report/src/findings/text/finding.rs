@@ -102,7 +102,7 @@ impl Lister<'_> {
             .tinted(Tint::Write, &format!("{earlier}{}", words::deed(party)))
             .text(" by ")
             .tinted(Tint::Thread, &thread)
-            .text(&format!(", holding {}", words::locks(party.locks, &style.base)));
+            .text(&words::holding(party, &style.base));
         self.lines.push(head);
         self.stack(party.stack);
         for taken in words::taken_at(party.locks, &self.style.base) {

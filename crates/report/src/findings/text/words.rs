@@ -188,7 +188,15 @@ pub(in crate::findings) fn short_deed(party: Party<'_>) -> String {
 /// `write of 4 bytes by T3, holding no locks`.
 pub(in crate::findings) fn said(report: &Report, party: Party<'_>, base: &Path) -> String {
     let thread = thread(report, party.thread, party.process);
-    format!("{} by {thread}, holding {}", deed(party), locks(party.locks, base))
+    format!("{} by {thread}{}", deed(party), holding(party, base))
+}
+
+/// `, holding no locks`; nothing where the locks are not known.
+pub(in crate::findings) fn holding(party: Party<'_>, base: &Path) -> String {
+    match party.of_another_tool && party.locks.is_empty() {
+        true => String::new(),
+        false => format!(", holding {}", locks(party.locks, base)),
+    }
 }
 
 /// `T3 'worker'`.
