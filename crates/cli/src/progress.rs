@@ -15,7 +15,15 @@ const TICK: Duration = Duration::from_millis(120);
 /// A sign of life on standard error, from when patience runs out until this is dropped. Nothing at
 /// all where standard error is no terminal.
 pub struct Progress {
-    shown: Option<(Sender<String>, JoinHandle<()>)>,
+    shown: Option<(Sender<News>, JoinHandle<()>)>,
+}
+
+/// What there is to say.
+enum News {
+    /// How far it has come.
+    State(String),
+    /// A line that stays.
+    Line(String),
 }
 
 impl Progress {
@@ -39,16 +47,27 @@ impl Progress {
     pub fn say(&self, what: impl Into<String>) {
         if let Some((news, _)) = &self.shown {
             // Nobody listens any more only when the terminal is gone.
-            let _ = news.send(what.into());
+            let _ = news.send(News::State(what.into()));
+        }
+    }
+
+    /// Writes a line to standard error, where the sign of life does not disturb it.
+    pub fn line(&self, line: impl Into<String>) {
+        match &self.shown {
+            Some((news, _)) => {
+                let _ = news.send(News::Line(line.into()));
+            }
+            None => eprintln!("{}", line.into()),
         }
     }
 }
 
-fn show(mut what: String, heard: &Receiver<String>) {
+fn show(mut what: String, heard: &Receiver<News>) {
     let until = Instant::now() + PATIENCE;
     loop {
         match heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(news) => what = news,
+            Ok(News::State(news)) => what = news,
+            Ok(News::Line(line)) => eprintln!("{line}"),
             Err(RecvTimeoutError::Timeout) => break,
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -63,7 +82,10 @@ fn show(mut what: String, heard: &Receiver<String>) {
     bar.enable_steady_tick(TICK);
     // An error means that the sender is gone, which is the end.
     while let Ok(news) = heard.recv() {
-        bar.set_message(news);
+        match news {
+            News::State(news) => bar.set_message(news),
+            News::Line(line) => bar.suspend(|| eprintln!("{line}")),
+        }
     }
     bar.finish_and_clear();
 }

@@ -209,7 +209,10 @@ fn a_report_is_shown_again() {
     assert!(show(&["1"]).stdout.ends_with("\nnext: raddle confirm 1/R1\n"));
     assert_eq!(show(&["--quiet"]).stdout, second.stderr);
     let ran = show(&["7"]);
-    assert_eq!((ran.exits(125).stderr.as_str()), "raddle: there is no run 7; there are 2 from 1 to 2\n");
+    assert_eq!(
+        (ran.exits(125).stderr.as_str()),
+        "raddle: there is no run 7; there are 2 from 1 to 2\n"
+    );
     let file = scratch.put("broken.json", "{\n\"schema\": 3\n}");
     let ran = show(&[file.to_str().unwrap()]);
     ran.exits(125);

@@ -3,6 +3,7 @@
 use super::artifacts::Executable;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::runs;
 use raddle_report::Report;
 use std::ffi::OsString;
@@ -80,9 +81,17 @@ pub fn run_all(
         .map_err(Failure::during(format_args!("making {}", out.display())))?;
     let queue = Mutex::new(tests.iter().enumerate());
     let ended = Mutex::new(Vec::new());
+    let progress = Mutex::new(Progress::doing("the first tests run"));
+    let say = |tell: &dyn Fn(&Progress)| {
+        if let Ok(progress) = progress.lock() {
+            tell(&progress);
+        }
+    };
     let work = || {
         while let Some((at, test)) = queue.lock().ok().and_then(|mut queue| queue.next()) {
             let started = Instant::now();
+            let state = format!("test {} of {}: {}", at + 1, tests.len(), test.name);
+            say(&|progress| progress.say(state.as_str()));
             let (how, report) = run(test, &out.join((at + 1).to_string()));
             if interrupt.came() {
                 return;
@@ -98,7 +107,9 @@ pub fn run_all(
                 Ended::Broken(why) => ("????", format!(": {why}")),
             };
             let space = if test.name.is_empty() { "" } else { " " };
-            eprintln!("{sign} {took:>7.1}s  {}{space}{}{more}", test.executable.name, test.name);
+            let name = &test.executable.name;
+            let line = format!("{sign} {took:>7.1}s  {name}{space}{}{more}", test.name);
+            say(&|progress| progress.line(line.as_str()));
             if let Ok(mut ended) = ended.lock() {
                 ended.push((at, how, report));
             }
