@@ -182,7 +182,10 @@ impl AddressName {
                 format!("{}+{offset:#x}", file_name(module))
             }
             AddressName::Block { size, offset, allocated_at, .. } => {
-                let block = format!("block of {size} bytes from {}", allocated_at.line(base));
+                // What the kernel or the engine made was made nowhere in the program.
+                let line = allocated_at.line(base);
+                let from = if line.is_empty() { String::new() } else { format!(" from {line}") };
+                let block = format!("block of {size} bytes{from}");
                 match offset {
                     0 => block,
                     offset => format!("{block}, byte {offset}"),
