@@ -5,7 +5,7 @@
 use crate::arguments::{Verbosity, duration};
 use crate::confirm::absolute;
 use crate::confirm::locate::{Code, Located, Locator};
-use crate::confirm::tally::{effect_of, is_failure};
+use crate::confirm::tally::effect_of;
 use crate::detect::Detection;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -18,6 +18,7 @@ use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, Written, target};
 use raddle_report::Report;
+use raddle_report::findings::Harm;
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -330,7 +331,7 @@ impl Spent {
         for confirmation in report.findings.iter().filter_map(|f| f.confirmation.as_ref()) {
             self.trials += confirmation.trials;
             let mut effects = confirmation.effects.iter().map(|e| &e.effect);
-            let failed = effects.find(|effect| is_failure(effect)).cloned();
+            let failed = effects.find(|effect| Harm::of(effect) == Harm::Failure).cloned();
             self.effect = self.effect.take().or(failed);
         }
     }

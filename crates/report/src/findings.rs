@@ -39,9 +39,9 @@ pub use merge::merge;
 pub use party::{Deed, Party, Wait, Wanted};
 pub use rate::Rate;
 pub use schema::{
-    Access, Classification, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock,
-    Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side, Summary, Target, Thread,
-    Tool, Verdict,
+    Access, Classification, Confirmation, Effect, Finding, Frame, Harm, Location, LocationKind,
+    Lock, Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side, Summary, Target,
+    Thread, Tool, Verdict,
 };
 
 use crate::names::Symbols;

@@ -5,7 +5,7 @@ use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult};
 use raddle_execute::Written;
 use raddle_model::finding::{Certainty, FindingKind};
-use raddle_report::findings::{Confirmation, Effect, Finding, Order, Rate};
+use raddle_report::findings::{Confirmation, Effect, Finding, Harm, Order, Rate};
 use raddle_wire::options::CyclePart;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub struct Habit {
 #[derive(Debug)]
 pub struct Kept {
     /// The least is kept.
-    rank: (bool, u64),
+    rank: (Harm, u64),
     seed: u64,
     result: TrialResult,
 }
@@ -67,7 +67,7 @@ impl Tally {
         self.atomic += u64::from(atomic);
         let effect = self.effect(&result, &written);
         // What repeats the order should show what it does: a failing execution before others.
-        let rank = (!is_failure(&effect), seed);
+        let rank = (Harm::of(&effect), seed);
         *self.effects.entry((order, effect)).or_default() += 1;
         if self.orders.get(&order).is_none_or(|known| rank < known.rank) {
             self.orders.insert(order, Kept { rank, seed, result });
@@ -102,7 +102,8 @@ impl Tally {
             _ => {}
         }
         let usual = self.habit.output.get_or_insert_with(|| written.output.clone());
-        if *usual == written.output { "nothing".into() } else { "other output".into() }
+        let same = *usual == written.output;
+        if same { Harm::NOTHING.into() } else { Harm::OTHER_OUTPUT.into() }
     }
 
     /// Did the race happen?
@@ -190,11 +191,6 @@ pub fn subject(finding: &Finding) -> String {
         (None, Certainty::Observed) => String::new(),
     };
     format!("{} ({name}{standing})", finding.id)
-}
-
-/// Is this effect the program's failure, and not merely another of its ways?
-pub fn is_failure(effect: &str) -> bool {
-    !matches!(effect, "nothing" | "other output")
 }
 
 /// What went wrong with an execution, if that can be told from itself alone.

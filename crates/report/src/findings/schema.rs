@@ -4,7 +4,7 @@
 mod confirmation;
 
 pub use confirmation::{
-    Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
+    Confirmation, Effect, Harm, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
 };
 
 use super::party::Wait;
@@ -191,8 +191,15 @@ impl Finding {
         self.confirmation.as_ref().is_some_and(|confirmation| confirmation.confirmed)
     }
 
+    /// The worst it did to the program when it was made to happen; none if it was not.
+    pub fn harm(&self) -> Option<Harm> {
+        let confirmation = self.confirmation.as_ref();
+        confirmation.filter(|known| known.confirmed).map(Confirmation::harm)
+    }
+
     /// The order of reports, the most important first: what the program's own code has a part in;
-    /// confirmed, observed, predicted; harmful, unknown, harmless.
+    /// confirmed, those before others that made the program fail, then those that changed its output;
+    /// observed, predicted; harmful, unknown, harmless.
     pub fn importance(&self) -> impl Ord + use<> {
         let nobodys = self.parties().all(|party| party.own_frame().is_none());
         let harm = match self.classification.as_ref().map(|known| known.verdict) {
@@ -202,7 +209,8 @@ impl Finding {
             Some(Verdict::SingleOrdering) => 3,
             Some(Verdict::KWitnessHarmless) => 4,
         };
-        (nobodys, !self.is_confirmed(), std::cmp::Reverse(self.certainty), harm)
+        let seen = self.harm().map_or((true, Harm::Nothing), |harm| (false, harm));
+        (nobodys, seen, std::cmp::Reverse(self.certainty), harm)
     }
 }
 
@@ -425,6 +433,43 @@ mod tests {
     fn a_report_survives_its_file() {
         let report = typed::bank();
         assert_eq!(Report::from_json(&report.to_json()), Ok(report));
+    }
+
+    #[test]
+    fn what_failed_comes_before_what_merely_differed() {
+        let effects = [
+            None,
+            Some("nothing"),
+            Some("other output"),
+            Some("exit code 3"),
+            Some("deadlock"),
+            Some("failed assertion"),
+        ];
+        let race = typed::bank().findings.remove(0);
+        let mut findings: Vec<Finding> = effects
+            .iter()
+            .map(|effect| {
+                let one = |effect: &&str| Effect { order: 1, effect: (*effect).into(), count: 1 };
+                let confirmation = effects_of(effect.iter().map(one).collect());
+                Finding { id: format!("{effect:?}"), confirmation, ..race.clone() }
+            })
+            .collect();
+        findings[0].confirmation = None;
+        // An order that does nothing does not excuse the other.
+        let nothing = Effect { order: 2, effect: Harm::NOTHING.into(), count: 9 };
+        findings[4].confirmation.as_mut().unwrap().effects.insert(0, nothing);
+        findings.sort_by_key(Finding::importance);
+        let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+        let said = |word: &str| format!("Some(\"{word}\")");
+        let mut wanted = ["exit code 3", "deadlock", "failed assertion", "other output", "nothing"]
+            .map(said)
+            .to_vec();
+        wanted.push("None".into());
+        assert_eq!(ids, wanted);
+    }
+
+    fn effects_of(effects: Vec<Effect>) -> Option<Confirmation> {
+        Some(Confirmation { confirmed: true, effects, ..Confirmation::default() })
     }
 
     #[test]

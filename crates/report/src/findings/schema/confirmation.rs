@@ -51,6 +51,41 @@ pub struct Effect {
     pub count: u64,
 }
 
+/// What an effect means, the worst first. The words of [`Effect::effect`] are judged here and nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Harm {
+    /// The program failed: a crash, a failed assertion, a deadlock, a hang, another exit code.
+    Failure,
+    /// It ended as usual and wrote something else.
+    OtherOutput,
+    /// Nothing that could be seen.
+    Nothing,
+}
+
+impl Harm {
+    /// The effect when nothing else than usual happened.
+    pub const NOTHING: &str = "nothing";
+    /// The effect when only what the program wrote differed.
+    pub const OTHER_OUTPUT: &str = "other output";
+
+    /// What an effect in words means.
+    pub fn of(effect: &str) -> Harm {
+        match effect {
+            Harm::NOTHING => Harm::Nothing,
+            Harm::OTHER_OUTPUT => Harm::OtherOutput,
+            _ => Harm::Failure,
+        }
+    }
+}
+
+impl Confirmation {
+    /// The worst that was seen.
+    pub fn harm(&self) -> Harm {
+        let harms = self.effects.iter().map(|effect| Harm::of(&effect.effect));
+        harms.min().unwrap_or(Harm::Nothing)
+    }
+}
+
 /// An execution in which it happened, in one of the two orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
