@@ -42,7 +42,7 @@ pub fn rule(rule: Rule) -> Option<&'static Topic> {
     topic(rule.name())
 }
 
-const KINDS: [Topic; 4] = [
+const KINDS: [Topic; 5] = [
     Topic {
         name: "data-race",
         short: "Two threads access the same memory, at least one writes, and nothing orders them",
@@ -65,10 +65,32 @@ processor or a load changes the timing.",
         name: "deadlock",
         short: "Threads wait for each other in a circle",
         long: "\
-Each thread of the circle holds a lock that the next one waits for, so none can go on.",
+Each thread of the circle holds a lock that the next one waits for, so none can go on.
+
+A deadlock that `raddle hunt` found (H1) really happened: either such a circle was closed, or no thread
+could run at all, because what they wait for (a signal of a condition variable, a semaphore, the end of
+another thread) could no longer come. `raddle replay H1` repeats it.",
         fix: "\
 - Take locks in one order everywhere, by rank or by address.
-- Or take them together (`std::scoped_lock`), or hold one at a time.",
+- Or take them together (`std::scoped_lock`), or hold one at a time.
+- Where a signal was missed: test the condition under the lock, in a loop, before waiting for it.",
+    },
+    Topic {
+        name: "failing-execution",
+        short: "Under some schedule the program ends otherwise than it does by itself",
+        long: "\
+`raddle hunt` executed the program under many schedules. In this one it crashed, aborted, failed an
+assertion, hung, or left with another exit code than when nobody directed it. Only the order in which
+threads ran was another, so the program depends on that order. It happened, so it is no false alarm;
+what is not known is which line is to blame.
+
+Where a data race is confirmed, too, it may be the cause. Without one, look for a sequence that other
+threads can get into: looking and acting in two critical sections, using before making, giving back
+too early.",
+        fix: "\
+- `raddle replay H1` repeats it as often as you like, and with `--gdb` lets gdb look at it.
+- `raddle replay H1 --events` shows how the threads synchronised on the way there.
+- When it is fixed, `raddle hunt` again: a replay of a program that was built anew proves nothing.",
     },
     Topic {
         name: "lock-order",

@@ -9,6 +9,7 @@
 mod access;
 mod baseline;
 mod build;
+mod entry;
 mod filter;
 mod fingerprint;
 pub mod forms;
@@ -30,6 +31,7 @@ mod typed;
 
 pub use baseline::Baseline;
 pub use build::Circumstances;
+pub use entry::Entry;
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use stack::with_source;
 
@@ -39,9 +41,9 @@ pub use merge::merge;
 pub use party::{Deed, Party, Wait, Wanted};
 pub use rate::Rate;
 pub use schema::{
-    Access, Classification, Confirmation, Effect, Finding, Frame, Harm, Location, LocationKind,
-    Lock, Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side, Summary, Target,
-    Thread, Tool, Verdict,
+    Access, Classification, Confirmation, Effect, Failure, Finding, Frame, Harm, Location,
+    LocationKind, Lock, Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side,
+    Summary, Target, Thread, Tool, Verdict,
 };
 
 use crate::names::Symbols;

@@ -59,7 +59,19 @@ impl Gathered {
         let modules = self.modules(library);
         let schema = SCHEMA.to_owned();
         let more = serde_json::Map::new();
-        Report { schema, tool, target, modules, threads, outcome, summary, findings, more }
+        let failures = Vec::new();
+        Report {
+            schema,
+            tool,
+            target,
+            modules,
+            threads,
+            outcome,
+            summary,
+            findings,
+            failures,
+            more,
+        }
     }
 
     /// A line about each finding that has come since the last call and is not the same as an

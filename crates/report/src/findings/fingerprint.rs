@@ -5,7 +5,7 @@
 
 use super::party::{Deed, Party};
 use super::runtime::own_frame;
-use super::schema::{Finding, Frame, Location};
+use super::schema::{Failure, Finding, Frame, Location, Report};
 use crate::names::file_name;
 
 /// The fingerprint: sixteen hexadecimal digits.
@@ -19,6 +19,12 @@ pub(crate) fn fingerprint(finding: &Finding) -> String {
         _ => String::new(),
     };
     format!("{:016x}", fnv1a(&format!("{:?}\n{}\n{memory}", finding.kind, sides.join("\n"))))
+}
+
+/// The same for the same failure of the same program.
+pub(crate) fn fingerprint_of_failure(failure: &Failure, report: &Report) -> String {
+    let program = report.target.argv.first().map(|path| file_name(path)).unwrap_or_default();
+    format!("{:016x}", fnv1a(&format!("{}\n{program}\n{}", failure.kind(), failure.effect)))
 }
 
 fn side(party: Party<'_>) -> String {

@@ -10,9 +10,11 @@ pub mod sarif;
 #[cfg(test)]
 mod validated;
 
+use super::entry::Entry;
 use super::party::Party;
-use super::schema::{Finding, Frame, Report};
-use super::text::words;
+use super::schema::{Failure, Finding, Frame, Report};
+use super::text::{failure, words};
+use crate::hex::Hex;
 use crate::names::tidy;
 use std::path::Path;
 
@@ -33,6 +35,56 @@ fn weight(finding: &Finding) -> Weight {
         _ if finding.is_confirmed() => Weight::Error,
         (Some(SingleOrdering) | None, Certainty::Predicted) => Weight::Warning,
     }
+}
+
+/// An entry in one sentence.
+fn said(entry: Entry<'_>, report: &Report) -> String {
+    match entry {
+        Entry::Finding(finding) => sentence(finding, report),
+        Entry::Failure(failed) => {
+            let waits = failure::waits(failed).map(|line| format!("; {}", line.trim()));
+            let waits: String = waits.collect();
+            let (head, again) = (failure::headline(failed), failure::command(failed));
+            format!("{head}{waits}; `{again}` repeats it")
+        }
+    }
+}
+
+/// An entry in a few words.
+fn title(entry: Entry<'_>, report: &Report) -> String {
+    match entry {
+        Entry::Finding(finding) => words::subject(finding, Path::new(&report.target.cwd)),
+        Entry::Failure(failed) => failed.effect.clone(),
+    }
+}
+
+/// Where a reader should look first.
+fn looked_at(entry: Entry<'_>, report: &Report) -> Option<Frame> {
+    match entry {
+        Entry::Finding(finding) => main_frame(finding).cloned(),
+        Entry::Failure(failed) => failed_frame(failed).cloned().or_else(|| program(report)),
+    }
+}
+
+/// The program's own code where an execution failed.
+fn failed_frame(failed: &Failure) -> Option<&Frame> {
+    failed.stacks.iter().find_map(|stack| words::called_from(stack))
+}
+
+/// The program as a whole, for want of a place in it.
+fn program(report: &Report) -> Option<Frame> {
+    let executable = report.modules.first().map(|module| module.path.clone());
+    let module = executable.or_else(|| report.target.argv.first().cloned())?;
+    Some(Frame {
+        module: Some(module),
+        offset: Hex(0),
+        function: None,
+        file: None,
+        line: None,
+        column: None,
+        inlined: false,
+        text: None,
+    })
 }
 
 /// A finding in one sentence: what, and who takes part.

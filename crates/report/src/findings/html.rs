@@ -10,11 +10,12 @@ mod timeline;
 
 pub use source::Sources;
 
+use super::entry::Entry;
 use super::interleaving::Timeline;
 use super::party::{Deed, Party};
 use super::runtime::is_runtime;
-use super::schema::{Finding, Frame, Report};
-use super::text::{self, words};
+use super::schema::{Failure, Finding, Frame, Report};
+use super::text::{self, failure, words};
 use crate::explain::{self, kind_name};
 use escape::escape;
 use std::fmt::Write;
@@ -60,10 +61,14 @@ impl Page<'_> {
         self.filters();
         put!(self, "<main>");
         let report = self.report;
-        for finding in &report.findings {
-            self.finding(finding);
+        let entries = report.entries();
+        for entry in &entries {
+            match entry {
+                Entry::Finding(finding) => self.finding(finding),
+                Entry::Failure(failed) => self.failure(failed),
+            }
         }
-        if report.findings.is_empty() {
+        if entries.is_empty() {
             put!(self, "<p class=\"nothing\">Nothing was found.</p>");
         }
         put!(
@@ -79,17 +84,20 @@ impl Page<'_> {
         let summary = escape(&text::summary(self.report, None));
         put!(self, "<header>\n<h1><span class=\"mark\">raddle</span> {}</h1>", escape(program));
         put!(self, "<p class=\"summary\">{summary}</p>");
-        let Report { findings, .. } = self.report;
-        if !findings.is_empty() {
+        let entries = self.report.entries();
+        if !entries.is_empty() {
             put!(self, "<ol class=\"contents\">");
-            for finding in findings {
-                let subject = words::subject(finding, self.base);
+            for entry in entries {
+                let subject = match entry {
+                    Entry::Finding(finding) => words::subject(finding, self.base),
+                    Entry::Failure(failed) => failure::headline(failed),
+                };
                 put!(
                     self,
                     "<li data-for=\"{0}\"><a href=\"#{0}\"><b>{0}</b> {1}</a> {2}</li>",
-                    escape(&finding.id),
+                    escape(entry.id()),
                     escape(&subject),
-                    badge(finding)
+                    badge(standing(entry))
                 );
             }
             put!(self, "</ol>");
@@ -100,8 +108,12 @@ impl Page<'_> {
     fn filters(&mut self) {
         let mut standings: Vec<&str> = Vec::new();
         let mut kinds: Vec<String> = Vec::new();
-        for finding in &self.report.findings {
-            let (standing, kind) = (words::standing(finding), kind_name(finding.kind));
+        for entry in self.report.entries() {
+            let standing = standing(entry);
+            let kind = match entry {
+                Entry::Finding(finding) => kind_name(finding.kind),
+                Entry::Failure(failed) => failed.kind().to_owned(),
+            };
             if !standings.contains(&standing) {
                 standings.push(standing);
             }
@@ -143,7 +155,12 @@ impl Page<'_> {
             escape(&kind_name(finding.kind)),
             escape(&self.searchable(finding, &subject)),
         );
-        put!(self, "<h2><a href=\"#{id}\">{id}</a> {} {}</h2>", escape(&subject), badge(finding));
+        put!(
+            self,
+            "<h2><a href=\"#{id}\">{id}</a> {} {}</h2>",
+            escape(&subject),
+            badge(words::standing(finding))
+        );
         let mut facts = vec![format!("seen {}", words::times(finding.count))];
         let harm = finding.classification.as_ref().map(|known| known.verdict.words().to_owned());
         facts.extend(harm);
@@ -161,6 +178,44 @@ impl Page<'_> {
         self.why(finding);
         self.later(finding);
         put!(self, "</article>");
+    }
+
+    /// An execution that failed: what happened, who waited for whom, and what repeats it.
+    fn failure(&mut self, failed: &Failure) {
+        let (id, headline) = (escape(&failed.id), failure::headline(failed));
+        let mut text = headline.clone();
+        for line in failure::waits(failed) {
+            text += " ";
+            text += line.trim();
+        }
+        for frame in failed.stacks.iter().flatten() {
+            text += " ";
+            text += &words::place(frame, self.base);
+        }
+        put!(
+            self,
+            "<article id=\"{id}\" tabindex=\"-1\" data-standing=\"{FAILED}\" data-kind=\"{}\" \
+             data-text=\"{}\">",
+            failed.kind(),
+            escape(&text.to_lowercase()),
+        );
+        put!(self, "<h2><a href=\"#{id}\">{id}</a> {} {}</h2>", escape(&headline), badge(FAILED));
+        let waits: Vec<&str> = failure::waits(failed).collect();
+        if !waits.is_empty() {
+            put!(self, "<pre class=\"waits\">{}</pre>", escape(&waits.join("\n")));
+        }
+        for stack in &failed.stacks {
+            if let Some(frame) = words::called_from(stack) {
+                self.source(frame);
+            }
+            self.stack("calls", stack);
+        }
+        if let Some(topic) = explain::topic(failed.kind()) {
+            put!(self, "<dl><dt>what</dt><dd>{}.</dd>", escape(topic.short));
+            put!(self, "<dt>fix</dt><dd class=\"fix\">{}</dd></dl>", escape(topic.fix));
+        }
+        let command = escape(&failure::command(failed));
+        put!(self, "<p class=\"command\"><code>{command}</code></p>\n</article>");
     }
 
     fn party(&mut self, at: usize, party: Party<'_>) {
@@ -319,7 +374,16 @@ impl Page<'_> {
     }
 }
 
-fn badge(finding: &Finding) -> String {
-    let standing = words::standing(finding);
+/// The standing of what needs no detector's word: it happened.
+const FAILED: &str = "failed";
+
+fn standing(entry: Entry<'_>) -> &'static str {
+    match entry {
+        Entry::Finding(finding) => words::standing(finding),
+        Entry::Failure(_) => FAILED,
+    }
+}
+
+fn badge(standing: &str) -> String {
     format!("<span class=\"badge {standing}\">{standing}</span>")
 }

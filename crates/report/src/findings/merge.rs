@@ -1,5 +1,5 @@
 //! One report of many executions: of the tests of a crate, say. The same finding in many of them is
-//! one, counted; findings are numbered anew.
+//! one, counted; findings and failing executions are numbered anew.
 
 use super::group;
 use super::schema::{Finding, Report};
@@ -29,6 +29,11 @@ pub fn merge(reports: Vec<Report>) -> Option<Report> {
                 finding.target = Some(report.target.clone());
             }
             all.push(finding);
+        }
+        for mut failure in report.failures {
+            failure.kept = Some(failure.kept().to_owned());
+            failure.id = format!("H{}", merged.failures.len() + 1);
+            merged.failures.push(failure);
         }
         for module in report.modules {
             if !merged.modules.iter().any(|known| known.path == module.path) {
@@ -93,6 +98,14 @@ mod tests {
         assert!(merged.findings.iter().all(|finding| finding.target.is_none()));
         let process = merged.findings[2].accesses[0].process;
         assert!(merged.thread(merged.findings[2].accesses[0].thread, process).is_some());
+    }
+
+    #[test]
+    fn failing_executions_of_both_are_there() {
+        let merged = merge(vec![typed::failing(), typed::bank(), typed::failing()]).unwrap();
+        let names: Vec<(&str, &str)> =
+            merged.failures.iter().map(|failure| (failure.id.as_str(), failure.kept())).collect();
+        assert_eq!(names, [("H1", "H1"), ("H2", "H2"), ("H3", "H1"), ("H4", "H2")]);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //! `raddle run` and read by everything else. Keys may be added; none changes its meaning.
 
 mod confirmation;
+mod failure;
 
 pub use confirmation::{
     Confirmation, Effect, Harm, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
 };
+pub use failure::Failure;
 
 use super::party::Wait;
 use crate::hex::Hex;
@@ -35,6 +37,9 @@ pub struct Report {
     pub summary: Summary,
     /// The findings, the most important first.
     pub findings: Vec<Finding>,
+    /// Executions that failed, by name; absent until somebody looked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// What later stages have added beside the findings.
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
@@ -470,6 +475,25 @@ mod tests {
 
     fn effects_of(effects: Vec<Effect>) -> Option<Confirmation> {
         Some(Confirmation { confirmed: true, effects, ..Confirmation::default() })
+    }
+
+    #[test]
+    fn failures_are_read_as_they_were_first_written() {
+        let mut json: serde_json::Value = serde_json::from_str(&typed::bank().to_json()).unwrap();
+        assert_eq!(json.get("failures"), None);
+        json["failures"] = serde_json::json!([{
+            "id": "H1", "effect": "abort", "end": {"signal": 6}, "deadlock": null,
+            "policy": "pct (depth 2)", "seed": "7", "count": 1, "executions": 9, "new": true,
+        }]);
+        json["hunt"] = serde_json::json!({"detections": 3, "effect": null});
+        let report = Report::from_json(&json.to_string()).unwrap();
+        let failure = &report.failures[0];
+        assert_eq!(
+            (failure.kept(), failure.kind(), failure.executions),
+            ("H1", "failing-execution", 9)
+        );
+        let again: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        assert_eq!(again, json);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! On a terminal the report fits the screen: the most important findings in full, as many as there
 //! is room for and at least one, the others in a line each.
 
+pub(super) mod failure;
 mod finding;
 #[cfg(test)]
 mod golden;
@@ -17,6 +18,7 @@ pub(super) mod words;
 pub use lanes::write_timeline;
 pub use words::fixed;
 
+use super::entry::Entry;
 use super::schema::{Finding, Outcome, Report};
 use crate::names::file_name;
 use crate::paint::{Paint, Tint};
@@ -53,17 +55,21 @@ impl Style {
     }
 }
 
-/// Writes the findings.
+/// Writes the findings and the failing executions.
 pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut room = style.height.filter(|_| !style.everything);
-    for (at, finding) in report.findings.iter().enumerate() {
-        let lines = finding::lines(report, style, finding);
-        let others = report.findings.len() - at - 1;
+    let entries = report.entries();
+    for (at, entry) in entries.iter().enumerate() {
+        let lines = match entry {
+            Entry::Finding(finding) => finding::lines(report, style, finding),
+            Entry::Failure(failure) => failure::lines(style, failure),
+        };
+        let others = entries.len() - at - 1;
         // Behind this one there must be room for a line about each of the others, or at least for
         // one that counts them, and for the last lines of the report.
         let needed = lines.len() + 1 + others.min(SHOWN_LINES + 1) + LAST_LINES;
         match room {
-            Some(rows) if at > 0 && needed > rows => return write_rest(report, at, style, out),
+            Some(rows) if at > 0 && needed > rows => return write_rest(&entries[at..], style, out),
             Some(rows) => room = Some(rows.saturating_sub(lines.len() + 1)),
             None => {}
         }
@@ -75,14 +81,14 @@ pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// The findings from `at`, in a line each.
-fn write_rest(report: &Report, at: usize, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let rest = &report.findings[at..];
-    for finding in rest.iter().take(SHOWN_LINES) {
-        let line = Line::source(0)
-            .tinted(Tint::Heading, &finding.id)
-            .text("  ")
-            .text(&news(finding, &style.base));
+/// What there is no room for, in a line each.
+fn write_rest(rest: &[Entry<'_>], style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    for entry in rest.iter().take(SHOWN_LINES) {
+        let said = match entry {
+            Entry::Finding(finding) => news(finding, &style.base),
+            Entry::Failure(failure) => failure::headline(failure),
+        };
+        let line = Line::source(0).tinted(Tint::Heading, entry.id()).text("  ").text(&said);
         let line = match style.width {
             Some(columns) => line.fitted(columns),
             None => vec![line],
@@ -99,14 +105,17 @@ fn write_rest(report: &Report, at: usize, style: &Style, out: &mut dyn Write) ->
 }
 
 /// What to type next: the strongest step that this build of the command has (`known` tells) for the
-/// most important finding. Nothing when nothing was found.
+/// most important finding or failing execution. Nothing when nothing was found.
 pub fn next(report: &Report, run: Option<&str>, known: impl Fn(&str) -> bool) -> Option<String> {
-    let first = report.findings.first()?;
+    let first = *report.entries().first()?;
     let id = match run {
-        Some(run) => format!("{run}/{}", first.id),
-        None => first.id.clone(),
+        Some(run) => format!("{run}/{}", first.id()),
+        None => first.id().to_owned(),
     };
-    let confirmed = first.is_confirmed();
+    let confirmed = match first {
+        Entry::Finding(finding) => finding.is_confirmed(),
+        Entry::Failure(_) => true,
+    };
     let step = match () {
         () if confirmed && known("replay") => format!("raddle replay {id}"),
         () if !confirmed && known("confirm") => format!("raddle confirm {id}"),
@@ -118,16 +127,24 @@ pub fn next(report: &Report, run: Option<&str>, known: impl Fn(&str) -> bool) ->
 /// What was found, or what was looked at in vain, in a line; `file` is where the report lies.
 pub fn summary(report: &Report, file: Option<&str>) -> String {
     let summary = &report.summary;
-    let mut text = match summary.findings {
+    let failed = match report.failures.len() as u64 {
+        0 => None,
+        n => Some(number(n, "failing execution", "failing executions")),
+    };
+    let found = match summary.findings {
         0 if summary.known > 0 => "no new data races".to_owned(),
         0 => "no data races".to_owned(),
         _ => format!("{} ({})", words::kinds(report), by_certainty(report)),
+    };
+    let mut text = match &failed {
+        Some(failed) => format!("{failed} and {found}"),
+        None => found,
     };
     text += &format!(" in {}", number(summary.threads, "thread", "threads"));
     if summary.processes > 1 {
         text += &format!(" of {} processes", summary.processes);
     }
-    if summary.findings == 0 {
+    if summary.findings == 0 && failed.is_none() {
         text += &looked_at(report);
     }
     if summary.hidden > 0 {

@@ -4,7 +4,7 @@
 //! [`SOURCE`]; `counter` is at 0x4010, the mutex `m` at 0x4040 and `n` after it.
 
 use super::{Block, Circumstances, Extent, Filter, Gathered, Library, Looked};
-use super::{Outcome, Report, Target, Tool};
+use super::{Failure, Outcome, Report, Target, Tool};
 use crate::names::{Frame, Symbols};
 use raddle_model::finding::{
     Certainty, Finding, FindingAccess, FindingKind, FindingWait, Rule, TouchKind,
@@ -242,4 +242,32 @@ pub fn report(filter: &Filter) -> Report {
 /// The whole report on the bank.
 pub fn bank() -> Report {
     report(&Filter::default())
+}
+
+/// The report on the bank, after a hunt that made it crash and deadlock.
+pub fn failing() -> Report {
+    let crash = Failure {
+        id: "H1".into(),
+        effect: "killed by signal 11".into(),
+        end: serde_json::json!({"signal": 11}),
+        policy: "random".into(),
+        seed: "12".into(),
+        count: 7,
+        executions: 49,
+        ..Failure::default()
+    };
+    let deadlock = "deadlock: these threads wait for each other's locks\n  T2 waits for 0x4068, and \
+                    holds 0x4040\n  T3 waits for 0x4040, and holds 0x4068";
+    let stuck = Failure {
+        id: "H2".into(),
+        effect: "deadlock".into(),
+        end: serde_json::json!("deadlock"),
+        deadlock: Some(deadlock.into()),
+        policy: "lock-directed".into(),
+        seed: "18446744073709551615".into(),
+        count: 1,
+        stacks: vec![bank().findings[0].accesses[0].stack.clone()],
+        ..crash.clone()
+    };
+    Report { failures: vec![crash, stuck], ..bank() }
 }

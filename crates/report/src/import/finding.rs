@@ -57,6 +57,7 @@ pub fn report(
         outcome: Outcome::default(),
         summary: Summary { findings: count, predicted: count, ..Summary::default() },
         findings,
+        failures: Vec::new(),
         more: serde_json::Map::new(),
     }
 }

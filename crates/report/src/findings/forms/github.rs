@@ -1,33 +1,37 @@
 //! Workflow commands of GitHub Actions: a line each, which becomes an annotation at its place in
 //! the change under review.
 
-use super::{Weight, file, main_frame, sentence, weight};
+use super::{Weight, file, looked_at, said, title, weight};
+use crate::findings::entry::Entry;
 use crate::findings::schema::Report;
-use crate::findings::text::words;
 use std::fmt::Write;
 use std::path::Path;
 
 /// The lines. `root` is the directory of the repository.
 pub fn lines(report: &Report, root: &Path) -> String {
     let mut out = String::new();
-    for finding in &report.findings {
-        let command = match weight(finding) {
+    for entry in report.entries() {
+        let weight = match entry {
+            Entry::Finding(finding) => weight(finding),
+            Entry::Failure(_) => Weight::Error,
+        };
+        let command = match weight {
             Weight::Error => "error",
             Weight::Warning => "warning",
             Weight::Note => "notice",
         };
         let mut properties = Vec::new();
-        if let Some(frame) = main_frame(finding)
-            && let Some(known) = frame.file.as_ref().and_then(|_| file(frame, report, root))
+        if let Some(frame) = looked_at(entry, report)
+            && let Some(known) = frame.file.as_ref().and_then(|_| file(&frame, report, root))
         {
             properties.push(format!("file={}", property(&known.path)));
             properties.extend(frame.line.map(|line| format!("line={line}")));
             properties
                 .extend(frame.column.filter(|c| *c > 0).map(|column| format!("col={column}")));
         }
-        let subject = words::subject(finding, Path::new(&report.target.cwd));
-        properties.push(format!("title={}", property(&format!("{} {subject}", finding.id))));
-        let message = data(&sentence(finding, report));
+        let title = format!("{} {}", entry.id(), title(entry, report));
+        properties.push(format!("title={}", property(&title)));
+        let message = data(&said(entry, report));
         // Writing to a string cannot fail.
         let _ = writeln!(out, "::{command} {}::{message}", properties.join(","));
     }
@@ -60,5 +64,16 @@ mod tests {
         ::warning file=bank.c,line=48,col=5,title=R2 data race on a heap block of 64 bytes from bank.c%3A56 in main::data race on a heap block of 64 bytes from bank.c:56 in main (predicted, seen once): free of 64 bytes by T1, holding no locks, at bank.c:48 in main; write of 8 bytes by T3 '100%25%0A::error::evil', holding m (shared side) and n, at bank.c:64 in fill
         ::error title=R3 data race on libc.so.6+0x4000::data race on libc.so.6+0x4000 (observed, seen once): write of 4 bytes by T3 '100%25%0A::error::evil', holding no locks, at libc.so.6+0x30; read of 4 bytes by T2, holding no locks, at libc.so.6+0x30
         "#);
+    }
+
+    #[test]
+    fn annotations_of_failing_executions() {
+        let mut report = typed::failing();
+        report.findings.clear();
+        report.failures[0].effect = "50%,\n::error::evil".into();
+        insta::assert_snapshot!(lines(&report, Path::new("/w")), @r##"
+        ::error title=H1 50%25%2C%0A%3A%3Aerror%3A%3Aevil::50%25,\n::error::evil in 7 of 49 executions (random, seed 12); `raddle replay H1` repeats it
+        ::error file=bank.c,line=20,col=17,title=H2 deadlock::deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615); these threads wait for each other's locks; T2 waits for 0x4068, and holds 0x4040; T3 waits for 0x4040, and holds 0x4068; `raddle replay H2` repeats it
+        "##);
     }
 }

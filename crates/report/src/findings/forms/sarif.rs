@@ -2,13 +2,14 @@
 //! location in the repository, both accesses as related locations, both stacks as a code flow, and
 //! a fingerprint that survives rebuilding.
 
-use super::{Weight, file, main_frame, sentence, weight};
+use super::{Weight, file, looked_at, main_frame, said, sentence, weight};
 use crate::explain::{self, Topic};
+use crate::findings::entry::Entry;
+use crate::findings::fingerprint::fingerprint_of_failure;
 use crate::findings::party::Party;
 use crate::findings::runtime::is_runtime;
-use crate::findings::schema::{Finding, Frame, Report};
+use crate::findings::schema::{Failure, Finding, Frame, Report};
 use crate::findings::text::words;
-use raddle_model::finding::FindingKind;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -21,12 +22,13 @@ const CALLS: usize = 40;
 
 /// The log. `root` is the directory of the repository, which paths are relative to.
 pub fn log(report: &Report, root: &Path) -> Value {
-    let mut kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
+    let entries = report.entries();
+    let mut kinds: Vec<String> = entries.iter().map(|entry| kind(*entry)).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let writer = Writer { report, root, kinds: &kinds };
-    let rules: Vec<Value> = kinds.iter().map(|kind| rule(*kind)).collect();
-    let results: Vec<Value> = report.findings.iter().map(|f| writer.result(f)).collect();
+    let rules: Vec<Value> = kinds.iter().map(|kind| rule(kind)).collect();
+    let results: Vec<Value> = entries.iter().map(|entry| writer.result(*entry)).collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -51,10 +53,17 @@ pub fn log(report: &Report, root: &Path) -> Value {
     })
 }
 
-fn rule(kind: FindingKind) -> Value {
-    let name = explain::kind_name(kind);
+/// The rule of an entry, by name.
+fn kind(entry: Entry<'_>) -> String {
+    match entry {
+        Entry::Finding(finding) => explain::kind_name(finding.kind),
+        Entry::Failure(failed) => failed.kind().to_owned(),
+    }
+}
+
+fn rule(name: &str) -> Value {
     let unknown = Topic { name: "", short: "A concurrency bug", long: "", fix: "" };
-    let topic = explain::kind(kind).copied().unwrap_or(unknown);
+    let topic = explain::topic(name).copied().unwrap_or(unknown);
     let words: Vec<String> = name.split('-').map(capital).collect();
     json!({
         "id": name,
@@ -77,11 +86,46 @@ fn rule(kind: FindingKind) -> Value {
 struct Writer<'a> {
     report: &'a Report,
     root: &'a Path,
-    kinds: &'a [FindingKind],
+    kinds: &'a [String],
 }
 
 impl Writer<'_> {
-    fn result(&self, finding: &Finding) -> Value {
+    fn result(&self, entry: Entry<'_>) -> Value {
+        let kind = kind(entry);
+        let mut result = match entry {
+            Entry::Finding(finding) => self.finding(finding),
+            Entry::Failure(failed) => self.failure(failed),
+        };
+        result["ruleIndex"] = json!(self.kinds.iter().position(|known| *known == kind));
+        result["ruleId"] = json!(kind);
+        result
+    }
+
+    /// Nobody knows which line is to blame; where threads stood is a beginning.
+    fn failure(&self, failed: &Failure) -> Value {
+        let entry = Entry::Failure(failed);
+        let frame = looked_at(entry, self.report);
+        let location = frame.and_then(|frame| self.location(&frame, None));
+        let mut result = json!({
+            "level": "error",
+            "message": { "text": said(entry, self.report) },
+            "locations": location.into_iter().collect::<Vec<_>>(),
+            "partialFingerprints": { "raddle/v1": fingerprint_of_failure(failed, self.report) },
+            "occurrenceCount": failed.count.clamp(1, i64::MAX as u64),
+            "properties": { "id": failed.id, "policy": failed.policy, "seed": failed.seed },
+        });
+        let stacks = failed.stacks.iter().map(|stack| {
+            let frames = stack.iter().take(CALLS);
+            let frames = frames.filter_map(|frame| self.location(frame, None));
+            json!({ "frames": frames.map(|at| json!({ "location": at })).collect::<Vec<_>>() })
+        });
+        if !failed.stacks.is_empty() {
+            result["stacks"] = stacks.collect();
+        }
+        result
+    }
+
+    fn finding(&self, finding: &Finding) -> Value {
         let level = match weight(finding) {
             Weight::Error => "error",
             Weight::Warning => "warning",
@@ -95,8 +139,6 @@ impl Writer<'_> {
         let flows: Vec<Value> = finding.parties().map(|party| self.thread_flow(party)).collect();
         let base = Path::new(&self.report.target.cwd);
         json!({
-            "ruleId": explain::kind_name(finding.kind),
-            "ruleIndex": self.kinds.iter().position(|kind| *kind == finding.kind),
             "level": level,
             "message": { "text": sentence(finding, self.report) },
             "locations": locations,

@@ -68,7 +68,11 @@ fn errors(schema: &str, value: &Value) -> Vec<String> {
 
 #[test]
 fn report_json_is_as_documented() {
-    for report in [typed::bank(), bank(), typed::cycle()] {
+    let mut hunted = typed::failing();
+    let spent =
+        serde_json::json!({"detections": 3, "trials": 0, "explored": 49, "effect": "deadlock"});
+    hunted.more.insert("hunt".into(), spent);
+    for report in [typed::bank(), bank(), typed::cycle(), hunted] {
         let value: Value = serde_json::from_str(&report.to_json()).unwrap();
         assert_eq!(errors(REPORT_SCHEMA, &value), Vec::<String>::new());
     }
@@ -89,13 +93,25 @@ fn the_documented_schema_refuses_what_is_no_report() {
         v["findings"][0].as_object_mut().unwrap().remove("fingerprint");
     }));
     assert!(refused(&|v| v["findings"][0]["confirmation"]["seed"] = 7.into()));
+    let failing = |change: &dyn Fn(&mut Value)| {
+        let mut changed: Value = serde_json::from_str(&typed::failing().to_json()).unwrap();
+        change(&mut changed["failures"][0]);
+        !errors(REPORT_SCHEMA, &changed).is_empty()
+    };
+    assert!(!failing(&|_| {}));
+    assert!(failing(&|v| v["seed"] = 7.into()));
+    assert!(failing(&|v| v["end"] = "tired".into()));
+    assert!(failing(&|v| {
+        v.as_object_mut().unwrap().remove("effect");
+    }));
+    assert!(!failing(&|v| v["something-new"] = 7.into()));
     // Additions never break readers.
     assert!(!refused(&|v| v["findings"][0]["something-new"] = 7.into()));
 }
 
 #[test]
 fn sarif_is_as_published() {
-    for report in [typed::bank(), bank(), typed::cycle()] {
+    for report in [typed::bank(), bank(), typed::cycle(), typed::failing()] {
         let log = sarif::log(&report, Path::new("/w"));
         assert_eq!(errors(SARIF_SCHEMA, &log), Vec::<String>::new());
     }
@@ -136,12 +152,94 @@ fn sarif_has_what_code_scanning_needs() {
 }
 
 #[test]
+fn sarif_has_a_rule_for_each_kind_of_failure() {
+    let mut report = typed::failing();
+    report.failures[1].stacks.clear();
+    let log = sarif::log(&report, Path::new("/w"));
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let names: Vec<&str> = rules.iter().filter_map(|rule| rule["id"].as_str()).collect();
+    assert_eq!(names, ["data-race", "deadlock", "failing-execution"]);
+    assert!(rules.iter().all(|rule| rule["help"]["text"].as_str().unwrap().len() > 100));
+    let results = run["results"].as_array().unwrap();
+    let ids: Vec<&str> = results.iter().filter_map(|r| r["properties"]["id"].as_str()).collect();
+    assert_eq!(ids, ["H1", "H2", "R1", "R2", "R3"]);
+    for result in results {
+        let rule = &rules[result["ruleIndex"].as_u64().unwrap() as usize];
+        assert_eq!(result["ruleId"], rule["id"]);
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&results[..2]).unwrap(), @r##"
+    [
+      {
+        "level": "error",
+        "locations": [
+          {
+            "physicalLocation": {
+              "artifactLocation": {
+                "uri": "bank",
+                "uriBaseId": "SRCROOT"
+              }
+            }
+          }
+        ],
+        "message": {
+          "text": "killed by signal 11 in 7 of 49 executions (random, seed 12); `raddle replay H1` repeats it"
+        },
+        "occurrenceCount": 7,
+        "partialFingerprints": {
+          "raddle/v1": "8450f0054bdfe54a"
+        },
+        "properties": {
+          "id": "H1",
+          "policy": "random",
+          "seed": "12"
+        },
+        "ruleId": "failing-execution",
+        "ruleIndex": 2
+      },
+      {
+        "level": "error",
+        "locations": [
+          {
+            "physicalLocation": {
+              "artifactLocation": {
+                "uri": "bank",
+                "uriBaseId": "SRCROOT"
+              }
+            }
+          }
+        ],
+        "message": {
+          "text": "deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615); these threads wait for each other's locks; T2 waits for 0x4068, and holds 0x4040; T3 waits for 0x4040, and holds 0x4068; `raddle replay H2` repeats it"
+        },
+        "occurrenceCount": 1,
+        "partialFingerprints": {
+          "raddle/v1": "ee90ca001375681b"
+        },
+        "properties": {
+          "id": "H2",
+          "policy": "lock-directed",
+          "seed": "18446744073709551615"
+        },
+        "ruleId": "deadlock",
+        "ruleIndex": 1
+      }
+    ]
+    "##);
+    let known = sarif::log(&typed::failing(), Path::new("/w"));
+    let location = &known["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
+    assert_eq!(location["region"]["startLine"], 20);
+}
+
+#[test]
 fn junit_is_as_published() {
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/junit.xsd");
     let clean = Report { findings: Vec::new(), ..typed::bank() };
     let mut failed = bank();
     failed.outcome.failure = Some("the probe gave up".into());
-    for (report, failures, tests) in [(bank(), 3, 3), (clean, 0, 1), (failed, 3, 4)] {
+    let hunted = typed::failing();
+    for (report, failures, tests) in [(bank(), 3, 3), (clean, 0, 1), (failed, 3, 4), (hunted, 5, 5)]
+    {
         let document = junit::document(&report, "2026-01-31T12:00:00");
         let xml = roxmltree::Document::parse(&document).unwrap();
         let suite = xml.root_element().first_element_child().unwrap();

@@ -4,7 +4,7 @@
 use super::{Sources, page};
 use crate::findings::interleaving::{Interleaving, Lane, Step, StepKind, Timeline, Values};
 use crate::findings::typed;
-use crate::findings::{Confirmation, Effect, Frame, Order};
+use crate::findings::{Confirmation, Effect, Failure, Frame, Order};
 use raddle_model::ThreadId;
 use std::path::Path;
 
@@ -80,10 +80,64 @@ fn what_the_target_says_is_text() {
             lock.name = Some(evil.into());
         }
     }
+    let (frame, evil) = (report.findings[0].accesses[0].stack[0].clone(), evil.to_owned());
+    report.failures.push(Failure {
+        id: evil.clone(),
+        effect: evil.clone(),
+        deadlock: Some(evil.clone()),
+        policy: evil.clone(),
+        seed: evil.clone(),
+        stacks: vec![vec![frame.clone(), frame]],
+        ..Failure::default()
+    });
     let html = page(&report, &mut ());
     assert!(!html.contains("<img"), "{html}");
     assert_eq!(html.matches("</script>").count(), 1);
     assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;&#39;&quot;"));
+}
+
+#[test]
+fn a_failing_execution_has_a_card() {
+    let html = page(&typed::failing(), &mut ());
+    assert_eq!(html.matches("<article").count(), 5);
+    let start = html.find("<article").unwrap();
+    let end = html.find("<article id=\"R1\"").unwrap();
+    insta::assert_snapshot!(&html[start..end], @r##"
+    <article id="H1" tabindex="-1" data-standing="failed" data-kind="failing-execution" data-text="killed by signal 11 in 7 of 49 executions (random, seed 12)">
+    <h2><a href="#H1">H1</a> killed by signal 11 in 7 of 49 executions (random, seed 12) <span class="badge failed">failed</span></h2>
+    <dl><dt>what</dt><dd>Under some schedule the program ends otherwise than it does by itself.</dd>
+    <dt>fix</dt><dd class="fix">- `raddle replay H1` repeats it as often as you like, and with `--gdb` lets gdb look at it.
+    - `raddle replay H1 --events` shows how the threads synchronised on the way there.
+    - When it is fixed, `raddle hunt` again: a replay of a program that was built anew proves nothing.</dd></dl>
+    <p class="command"><code>raddle replay H1</code></p>
+    </article>
+    <article id="H2" tabindex="-1" data-standing="failed" data-kind="deadlock" data-text="deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615) these threads wait for each other&#39;s locks t2 waits for 0x4068, and holds 0x4040 t3 waits for 0x4040, and holds 0x4068 bank.c:20 in reader start_thread (libc.so.6+0x90)">
+    <h2><a href="#H2">H2</a> deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615) <span class="badge failed">failed</span></h2>
+    <pre class="waits">these threads wait for each other&#39;s locks
+      T2 waits for 0x4068, and holds 0x4040
+      T3 waits for 0x4040, and holds 0x4068</pre>
+    <p class="place">bank.c:20 in reader</p>
+    <pre class="source"><span class="here"><i>   20</i> 	printf(&quot;%d\n&quot;, <mark>counter</mark>);</span></pre>
+    <details open><summary>calls</summary><ol class="stack" start="0">
+    <li class="own">bank.c:20 in reader</li>
+    <li class="runtime">start_thread (libc.so.6+0x90)</li>
+    </ol></details>
+    <dl><dt>what</dt><dd>Threads wait for each other in a circle.</dd>
+    <dt>fix</dt><dd class="fix">- Take locks in one order everywhere, by rank or by address.
+    - Or take them together (`std::scoped_lock`), or hold one at a time.
+    - Where a signal was missed: test the condition under the lock, in a loop, before waiting for it.</dd></dl>
+    <p class="command"><code>raddle replay H2</code></p>
+    </article>
+    "##);
+    for part in [
+        "<li data-for=\"H1\"><a href=\"#H1\"><b>H1</b> killed by signal 11 in 7 of 49 executions",
+        "name=\"standing\" value=\"failed\" checked>",
+        "name=\"kind\" value=\"failing-execution\" checked>",
+        "name=\"kind\" value=\"deadlock\" checked>",
+        "2 failing executions and 3 data races (2 observed, 1 predicted) in 3 threads",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
 }
 
 #[test]

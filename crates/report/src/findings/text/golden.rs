@@ -383,3 +383,47 @@ fn what_later_stages_learnt_is_said_and_leads() {
     report.findings.clear();
     assert_eq!(next(&report, None, known(&["replay"])), None);
 }
+
+#[test]
+fn failing_executions() {
+    let mut report = typed::failing();
+    insta::assert_snapshot!(summary(&report, None), @r##"
+    2 failing executions and 3 data races (2 observed, 1 predicted) in 3 threads
+    "##);
+    assert_eq!(next(&report, None, |_| true).unwrap(), "next: raddle replay H1");
+    assert_eq!(next(&report, Some("4"), |_| true).unwrap(), "next: raddle replay 4/H1");
+    let low = Style { width: Some(60), height: Some(12), ..style(false) };
+    insta::assert_snapshot!(text(&report, &low), @r##"
+    H1  killed by signal 11 in 7 of 49 executions (random, seed
+        12)
+
+      again: raddle replay H1
+
+    H2  deadlock in 1 of 49 executions (lock-directed, seed 184…
+    R1  data race on counter (observed): write at bank.c:16 in …
+    R2  data race on a heap block of 64 bytes from bank.c:56 in…
+    R3  data race on libc.so.6+0x4000 (observed): write at libc…
+    "##);
+    report.findings.clear();
+    report.summary.findings = 0;
+    insta::assert_snapshot!(text(&report, &style(false)), @r##"
+    H1  killed by signal 11 in 7 of 49 executions (random, seed 12)
+
+      again: raddle replay H1
+
+    H2  deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615)
+
+      these threads wait for each other's locks
+        T2 waits for 0x4068, and holds 0x4040
+        T3 waits for 0x4040, and holds 0x4068
+          at bank.c:20 in reader
+          called from start_thread (libc.so.6+0x90)
+      again: raddle replay H2
+    "##);
+    report.failures.truncate(1);
+    insta::assert_snapshot!(summary(&report, Some(".raddle/4/report.json")), @r##"
+    1 failing execution and no data races in 3 threads; report in .raddle/4/report.json
+    "##);
+    report.failures[0].effect = "evil\x1b[2J".into();
+    assert!(!text(&report, &style(false)).contains('\x1b'));
+}

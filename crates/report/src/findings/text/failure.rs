@@ -1,0 +1,57 @@
+//! One failing execution as lines: what happened and how often, who waited for whom, where, and what to type.
+
+use super::Style;
+use super::line::Line;
+use super::words::{clean, place};
+use crate::findings::schema::Failure;
+use crate::paint::Tint;
+
+/// `killed by signal 11 in 7 of 49 executions (random, seed 12)`.
+pub(in crate::findings) fn headline(failure: &Failure) -> String {
+    let Failure { effect, count, executions, .. } = failure;
+    clean(&format!("{effect} in {count} of {executions} executions ({})", found_with(failure)))
+}
+
+/// `random, seed 12`.
+fn found_with(failure: &Failure) -> String {
+    let Failure { policy, seed, .. } = failure;
+    let seed = format!("seed {seed}");
+    [policy, &seed]
+        .map(String::as_str)
+        .into_iter()
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Who waited for what in a deadlock, a line each; that it is one is said already.
+pub(in crate::findings) fn waits(failure: &Failure) -> impl Iterator<Item = &str> {
+    let text = failure.deadlock.as_deref().unwrap_or_default();
+    text.strip_prefix("deadlock: ").unwrap_or(text).lines()
+}
+
+/// What repeats it.
+pub(in crate::findings) fn command(failure: &Failure) -> String {
+    clean(&format!("raddle replay {}", failure.id))
+}
+
+/// The lines of a failing execution.
+pub(super) fn lines(style: &Style, failure: &Failure) -> Vec<Line> {
+    let head = Line::new(0).hanging(4).tinted(Tint::Heading, &failure.id).text("  ");
+    let mut lines = vec![head.tinted(Tint::Finding, &headline(failure)), Line::default()];
+    for line in waits(failure) {
+        lines.push(Line::new(2).hanging(6).text(line));
+    }
+    for stack in &failure.stacks {
+        for (at, frame) in stack.iter().enumerate() {
+            let relation = if at == 0 { "at" } else { "called from" };
+            let line = format!("{relation} {}", place(frame, &style.base));
+            lines.push(Line::new(6).tinted(Tint::Place, &line));
+        }
+    }
+    lines.push(Line::new(2).hanging(9).tinted(Tint::Heading, "again: ").text(&command(failure)));
+    match style.width {
+        Some(columns) => lines.iter().flat_map(|line| line.fitted(columns)).collect(),
+        None => lines,
+    }
+}
