@@ -171,6 +171,10 @@ impl Confirm {
                 self.try_it(finding, &plan, habit, directory, &servers, &interrupt)?;
             confirmed |= confirmation.confirmed;
             println!("{line}");
+            if found && confirmation.trials == 0 && interrupt.came() {
+                // What was not tried is not in the report either.
+                break;
+            }
             if is_rebuilt {
                 let reported = reported.contains(&finding.fingerprint);
                 let is_fixed = !reported && confirmation.hits == 0;
@@ -201,6 +205,13 @@ impl Confirm {
         }
         if !self.program.is_empty() {
             return self.detection(&self.program, None, &self.hooks).openly().map(Some);
+        }
+        if let Some(meant) = self.run.as_deref().filter(|run| runs::names_a_failure(run)) {
+            let (_, report, at) = runs::find_failure(meant)?;
+            let effect = &report.failures[at].effect;
+            let what =
+                format!("{meant} has happened ({effect}); `raddle replay {meant}` repeats it");
+            return Err(Failure::Other(what));
         }
         match self.run.as_deref().filter(|run| runs::names_a_finding(run)) {
             Some(meant) => {
@@ -342,7 +353,7 @@ impl Confirm {
             progress.say(format!("{about}: recording the interleaving"));
             self.record(&mut confirmation, directory, servers, scratch.path())?;
         }
-        Ok((confirmation, tally.line(finding)))
+        Ok((confirmation, tally.line(finding, interrupt.came())))
     }
 
     /// Replays each order once and keeps what the two threads did around the race.

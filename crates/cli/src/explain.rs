@@ -5,9 +5,10 @@ use crate::nearest::did_you_mean;
 use crate::runs;
 use crate::terminal;
 use clap::Args;
+use raddle_report::Report;
 use raddle_report::explain::{self, Topic};
 use raddle_report::findings::text::{self, Style};
-use raddle_report::findings::{Finding, Report};
+use raddle_report::findings::{Entry, Finding};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use std::path::Path;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Explain {
-    /// R1 of the latest run, 12/R1 of run 12, or a word of a report [default: list the words]
+    /// R1 or H1 of the latest run, 12/R1 of run 12, or a word of a report [default: list the words]
     what: Option<String>,
 }
 
@@ -34,6 +35,7 @@ impl Explain {
         let text = match self.what.as_deref() {
             None => list(),
             Some(what) if runs::names_a_finding(what) => finding(what)?,
+            Some(what) if runs::names_a_failure(what) => failure(what)?,
             Some(what) => match explain::topic(&what.to_ascii_lowercase()) {
                 Some(topic) => whole(topic),
                 None => return Err(Failure::Other(unknown(what))),
@@ -62,14 +64,8 @@ fn whole(topic: &Topic) -> String {
 
 fn finding(what: &str) -> Result<String, Failure> {
     let (_, report, at) = runs::find_finding(what)?;
-    let finding: Finding = report.findings[at].clone();
-    let only = Report { findings: vec![finding.clone()], ..report };
-    let stdout = std::io::stdout();
-    let style = terminal::style(&stdout, Path::new(&only.target.cwd), false);
-    let mut out = Vec::new();
-    // Writing to memory cannot fail.
-    let _ = text::write(&only, &Style { height: None, ..style }, &mut out);
-    let mut out = String::from_utf8_lossy(&out).into_owned();
+    let finding: &Finding = &report.findings[at];
+    let mut out = shown(&report, Entry::Finding(finding));
     if let Some(topic) = explain::kind(finding.kind) {
         out += &whole(topic);
     }
@@ -84,6 +80,23 @@ fn finding(what: &str) -> Result<String, Failure> {
         let _ = write!(out, "\n{}", whole(topic));
     }
     Ok(out)
+}
+
+fn failure(what: &str) -> Result<String, Failure> {
+    let (_, report, at) = runs::find_failure(what)?;
+    let failure = &report.failures[at];
+    let topic = explain::topic(failure.kind()).map(whole);
+    Ok(shown(&report, Entry::Failure(failure)) + &topic.unwrap_or_default())
+}
+
+/// What the report says of it.
+fn shown(report: &Report, entry: Entry<'_>) -> String {
+    let stdout = std::io::stdout();
+    let style = terminal::style(&stdout, Path::new(&report.target.cwd), false);
+    let mut out = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = text::write(&report.only(entry), &Style { height: None, ..style }, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn unknown(what: &str) -> String {

@@ -11,14 +11,14 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kept;
 use crate::progress::Progress;
-use crate::runs;
+use crate::runs::{self, Run};
 use crate::scheduling::{PolicyName, Time};
 use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, Written, target};
 use raddle_report::Report;
-use raddle_report::findings::Harm;
+use raddle_report::findings::{self, Finding, Harm, text};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -144,11 +144,33 @@ impl Hunt {
             );
         }
         keep(&report_file, &failures, &spent)?;
+        self.last_words(&report_file, &spent, &interrupt)?;
         if failures.is_empty() && !confirmed {
             self.verbosity.note("nothing was confirmed, and no execution failed");
             return Ok(usual as u8);
         }
         Ok(EXIT_FOUND)
+    }
+
+    /// Where everything is, and what to type next.
+    fn last_words(&self, file: &Path, spent: &Spent, interrupt: &Interrupt) -> Result<(), Failure> {
+        let shown = file.display();
+        if interrupt.came() {
+            let executions = spent.detections + spent.trials + spent.explored;
+            self.verbosity.note(format_args!(
+                "interrupted after {executions} executions; what was found so far is in {shown}"
+            ));
+        } else {
+            self.verbosity.note(format_args!("report in {shown}"));
+        }
+        let mut report = runs::read(file)?;
+        report.findings.sort_by_key(Finding::importance);
+        if let Some(next) = text::next(&report, Run::named(file).as_deref(), crate::is_known)
+            && !self.verbosity.quiet
+        {
+            eprintln!("{next}");
+        }
+        Ok(())
     }
 
     /// The exit code of the program without us.
@@ -269,8 +291,7 @@ impl Hunt {
                 if result.end == Ending::Exit(usual) {
                     return goes_on();
                 }
-                let effect = effect_of(&result, &written)
-                    .unwrap_or_else(|| format!("exit as never by itself: {:?}", result.end));
+                let effect = effect_of(&result, &written).unwrap_or_else(|| result.end.to_string());
                 let id = format!("H{}", failures.len() + 1);
                 let failure = failures.entry(effect.clone()).or_insert_with(|| Failed {
                     id,
@@ -292,7 +313,7 @@ impl Hunt {
         drop(progress);
         let mut failures: Vec<Failed> = failures.into_values().collect();
         failures.iter_mut().for_each(|f| f.of = done);
-        failures.sort_by_key(|f| f.id.len());
+        failures.sort_by_key(|f| (f.id.len(), f.id.clone()));
         self.verbosity.note(format_args!("{done} executions explored"));
         spent.explored = done;
         spent.effect = failures.first().map(|f| f.effect.clone()).or(spent.effect.take());
@@ -379,16 +400,18 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
     let mut rows = Vec::new();
     for failed in failures {
         kept::keep(directory, &failed.id, &failed.plan, &failed.result.schedule)?;
-        rows.push(json!({
-            "id": failed.id,
-            "effect": failed.effect,
-            "end": failed.result.end,
-            "deadlock": failed.result.deadlock,
-            "policy": failed.policy,
-            "seed": failed.plan.schedule.seed.to_string(),
-            "count": failed.count,
-            "executions": failed.of,
-        }));
+        rows.push(findings::Failure {
+            id: failed.id.clone(),
+            effect: failed.effect.clone(),
+            end: json!(failed.result.end),
+            deadlock: failed.result.deadlock.clone(),
+            policy: failed.policy.clone(),
+            seed: failed.plan.schedule.seed.to_string(),
+            count: failed.count,
+            executions: failed.of,
+            kept: Some(failed.id.clone()),
+            ..findings::Failure::default()
+        });
     }
     crate::confirm::change(file, |report: &mut Value| {
         report["failures"] = json!(rows);

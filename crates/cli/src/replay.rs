@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::gdb;
 use crate::kept;
 use crate::recording::Recording;
-use crate::runs::{self, Run};
+use crate::runs;
 use crate::terminal;
 use crate::trial::{self, Ending, Hearing, Plan};
 use clap::Args;
@@ -75,12 +75,8 @@ const LIMIT_MS: u64 = 600_000;
 impl ReplayCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
-        let (run, id) = match self.finding.rsplit_once('/') {
-            Some((run, id)) => (Some(run), id),
-            None => (None, self.finding.as_str()),
-        };
-        if id.starts_with(['H', 'h']) {
-            return self.run_failure(&Run::find(run)?, &id.to_ascii_uppercase());
+        if runs::names_a_failure(&self.finding) {
+            return self.run_failure();
         }
         let (file, report, at) = runs::find_finding(&self.finding)?;
         let finding = &report.findings[at];
@@ -135,13 +131,11 @@ impl ReplayCommand {
     }
 
     /// A failing execution that `hunt` has kept.
-    fn run_failure(&self, file: &Path, id: &str) -> Result<u8, Failure> {
-        let report = runs::read(file)?;
-        let failures = report.more.get("failures").and_then(Value::as_array);
-        let Some(row) = failures.into_iter().flatten().find(|failure| failure["id"] == id) else {
-            return Err(Failure::Other(format!("there is no {id} in {}", file.display())));
-        };
-        let plan = self.plan(file, id)?;
+    fn run_failure(&self) -> Result<u8, Failure> {
+        let (file, report, at) = runs::find_failure(&self.finding)?;
+        let failure = &report.failures[at];
+        let id = failure.id.as_str();
+        let plan = self.plan(&file, failure.kept())?;
         let ran = match self.gdb {
             true => gdb::run(&plan, self.gdb_port)?,
             false => Some(self.execute(&plan)?),
@@ -150,12 +144,10 @@ impl ReplayCommand {
         if let Some(text) = crate::scheduling::deadlock(&control) {
             eprintln!("raddle: {text}");
         }
-        let why = match (control.divergence, other_end(end, &row["end"])) {
+        let why = match (control.divergence, other_end(end, &failure.end)) {
             (Some(why), _) | (None, Some(why)) => why,
             (None, None) => {
-                let text = |key: &str| row[key].as_str().unwrap_or_default();
-                let (seed, effect) = (text("seed"), text("effect"));
-                eprintln!("raddle: {id} repeated, seed {seed}: {effect}");
+                eprintln!("raddle: {id} repeated, seed {}: {}", failure.seed, failure.effect);
                 return Ok(0);
             }
         };

@@ -164,29 +164,63 @@ fn render(report: &Report, form: Form, out: &mut dyn Write, style: &Style) -> io
 /// A finding as a person names it: `R1` of the latest run, `12/R1`, `DIRECTORY/R1`. Gives the
 /// report's file, the report, and the finding's index in it.
 pub fn find_finding(meant: &str) -> Result<(PathBuf, Report, usize), Failure> {
+    let (file, report, id) = named(meant)?;
+    match report.findings.iter().position(|finding| finding.id.eq_ignore_ascii_case(id)) {
+        Some(at) => Ok((file, report, at)),
+        None => Err(missing(id, &file, &report)),
+    }
+}
+
+/// A failing execution as a person names it: `H1`, `12/H1`, `DIRECTORY/H1`. Gives the report's file, the
+/// report, and the execution's index in it.
+pub fn find_failure(meant: &str) -> Result<(PathBuf, Report, usize), Failure> {
+    let (file, report, id) = named(meant)?;
+    match report.failures.iter().position(|failure| failure.id.eq_ignore_ascii_case(id)) {
+        Some(at) => Ok((file, report, at)),
+        None => Err(missing(id, &file, &report)),
+    }
+}
+
+/// The report in which something is named, and its name there.
+fn named(meant: &str) -> Result<(PathBuf, Report, &str), Failure> {
     let (run, id) = match meant.rsplit_once('/') {
         Some((run, id)) => (Some(run), id),
         None => (None, meant),
     };
     let file = Run::find(run)?;
     let report = read(&file)?;
-    let at = report.findings.iter().position(|finding| finding.id.eq_ignore_ascii_case(id));
-    let Some(at) = at else {
-        let known: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
-        let known = match known.as_slice() {
-            [] => "it has no findings".to_owned(),
-            [one] => format!("it has {one}"),
-            [first, .., last] => format!("it has {first} to {last}"),
-        };
-        return Err(Failure::Other(format!("there is no {id} in {}; {known}", file.display())));
+    Ok((file, report, id))
+}
+
+fn missing(id: &str, file: &Path, report: &Report) -> Failure {
+    let range = |ids: &[&str]| match ids {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        [first, .., last] => Some(format!("{first} to {last}")),
     };
-    Ok((file, report, at))
+    let findings: Vec<&str> = report.findings.iter().map(|f| f.id.as_str()).collect();
+    let failures: Vec<&str> = report.failures.iter().map(|f| f.id.as_str()).collect();
+    let known: Vec<String> = [range(&findings), range(&failures)].into_iter().flatten().collect();
+    let known = match known.is_empty() {
+        true => "it has no findings".to_owned(),
+        false => format!("it has {}", known.join(" and ")),
+    };
+    Failure::Other(format!("there is no {id} in {}; {known}", file.display()))
 }
 
 /// Does this look like a finding's name?
 pub fn names_a_finding(text: &str) -> bool {
+    is_numbered(text, ['R', 'r'])
+}
+
+/// Does this look like the name of a failing execution?
+pub fn names_a_failure(text: &str) -> bool {
+    is_numbered(text, ['H', 'h'])
+}
+
+fn is_numbered(text: &str, letter: [char; 2]) -> bool {
     let id = text.rsplit('/').next().unwrap_or(text);
-    let digits = id.strip_prefix(['R', 'r']);
+    let digits = id.strip_prefix(letter);
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 

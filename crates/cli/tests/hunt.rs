@@ -61,6 +61,35 @@ fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["failures"][0]["effect"], "failed assertion");
     assert_eq!(report["failures"][0]["end"]["signal"], 6);
+    // The hunt says where everything is and what to type, and every form of the report has it.
+    assert!(ran.stderr.contains("raddle: report in .raddle/"), "{ran:?}");
+    assert!(ran.stderr.ends_with("next: raddle replay H1\n"), "{ran:?}");
+    let shown = |arguments: &[&str]| command(&scratch, arguments).exits(0).stdout.clone();
+    let text = shown(&["report"]);
+    assert!(text.starts_with("H1  failed assertion in 1 of "), "{text}");
+    assert!(text.contains("raddle: 1 failing execution and no data races in "), "{text}");
+    assert!(text.ends_with("next: raddle replay H1\n"), "{text}");
+    let junit = shown(&["report", "--format", "junit"]);
+    assert!(junit.contains(" failures=\"1\" "), "{junit}");
+    assert!(junit.contains("<testcase name=\"H1 failed assertion\""), "{junit}");
+    let sarif: Value = serde_json::from_str(&shown(&["report", "--format", "sarif"])).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "failing-execution");
+    assert_eq!(result["properties"]["id"], "H1");
+    let location = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+    assert_eq!(location["uri"], "bank", "{sarif}");
+    let github = shown(&["report", "--format", "github"]);
+    assert!(github.starts_with("::error title=H1 failed assertion::"), "{github}");
+    let page = shown(&["report", "--format", "html"]);
+    assert!(page.contains("<article id=\"H1\"") && page.contains("raddle replay H1"), "{page}");
+    let explained = shown(&["explain", "h1"]);
+    assert!(explained.starts_with("H1  failed assertion in 1 of "), "{explained}");
+    assert!(explained.contains("\nfailing-execution: Under some schedule"), "{explained}");
+    assert!(shown(&["explain", "failing-execution"]).contains("`raddle hunt` executed"));
+    let missing = command(&scratch, &["explain", "H2"]);
+    assert!(missing.exits(125).stderr.contains("it has H1"), "{missing:?}");
+    let confirm = command(&scratch, &["confirm", "H1"]);
+    assert!(confirm.exits(125).stderr.contains("`raddle replay H1` repeats it"), "{confirm:?}");
 }
 
 /// Two locks in opposite orders, far apart: by itself it practically never deadlocks.

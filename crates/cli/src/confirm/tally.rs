@@ -111,18 +111,23 @@ impl Tally {
         self.hits > self.atomic
     }
 
-    /// The result in a line.
-    pub fn line(&self, finding: &Finding) -> String {
+    /// The result in a line; `interrupted` if somebody wanted no more trials.
+    pub fn line(&self, finding: &Finding, interrupted: bool) -> String {
         let subject = subject(finding);
         let failed = match self.failed {
             0 => String::new(),
             n => format!("; {n} executions failed"),
         };
         if self.trials == 0 {
-            return format!("{subject}: there is nothing to try");
+            return match interrupted {
+                true => format!("{subject}: interrupted before the first trial"),
+                false => format!("{subject}: there is nothing to try"),
+            };
         }
         if self.hits == 0 {
-            return format!("{subject}: not confirmed in {} trials{failed}", self.trials);
+            let trials = self.trials;
+            let early = if interrupted { ", then interrupted" } else { "" };
+            return format!("{subject}: not confirmed in {trials} trials{early}{failed}");
         }
         let word = match self.is_confirmed() {
             true => "confirmed",
