@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kept;
 use crate::progress::Progress;
+use crate::run::library::Shelf;
 use crate::runs::{self, Run};
 use crate::scheduling::{PolicyName, Time};
 use crate::serving::Servers;
@@ -18,7 +19,7 @@ use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, Written, target};
 use raddle_report::Report;
-use raddle_report::findings::{self, Finding, Harm, text};
+use raddle_report::findings::{self, Finding, Harm, stack_at, text};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -144,12 +145,12 @@ impl Hunt {
             );
         }
         keep(&report_file, &failures, &spent)?;
-        self.last_words(&report_file, &spent, &interrupt)?;
-        if failures.is_empty() && !confirmed {
+        let found = confirmed || !failures.is_empty();
+        if !found {
             self.verbosity.note("nothing was confirmed, and no execution failed");
-            return Ok(usual as u8);
         }
-        Ok(EXIT_FOUND)
+        self.last_words(&report_file, &spent, &interrupt)?;
+        Ok(if found { EXIT_FOUND } else { usual as u8 })
     }
 
     /// Where everything is, and what to type next.
@@ -397,9 +398,12 @@ fn nearby(report: &Report) -> Vec<WatchedPlace> {
 /// Leaves what repeats the failures in the run's directory, and names them in its report.
 fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> {
     let directory = file.parent().unwrap_or(Path::new("."));
-    let mut rows = Vec::new();
+    let (mut rows, mut shelf) = (Vec::new(), Shelf::new());
     for failed in failures {
         kept::keep(directory, &failed.id, &failed.plan, &failed.result.schedule)?;
+        // Where each thread of a circle asks for its lock.
+        let circle = failed.result.circle.iter();
+        let circle = circle.map(|(module, offset)| stack_at(module, *offset, &mut shelf));
         rows.push(findings::Failure {
             id: failed.id.clone(),
             effect: failed.effect.clone(),
@@ -410,6 +414,7 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
             count: failed.count,
             executions: failed.of,
             kept: Some(failed.id.clone()),
+            stacks: circle.collect(),
             ..findings::Failure::default()
         });
     }

@@ -93,3 +93,17 @@ fn ctrl_c_ends_with_what_was_found_so_far() {
     let report = std::fs::read_to_string(scratch.path(".raddle/2/report.json")).unwrap();
     assert!(report.contains("\"confirmed\": true"), "{report}");
 }
+
+#[test]
+fn a_hunt_that_is_interrupted_says_so_and_leaves_no_progress_behind() {
+    let Some(scratch) = program() else { return };
+    let arguments =
+        ["hunt", "--time", "real", "--budget", "10m", "--jobs", "1", "--", "./bank", "15"];
+    let Some(hunt) = shown(&scratch, 120, " executions explored, ", &arguments) else { return };
+    let (before, after) = hunt.screen.split_once("interrupted after ").unwrap();
+    assert!(after.contains(" executions; what was found so far is in .raddle/"), "{hunt:?}");
+    assert!(after.trim_end().ends_with("next: raddle replay R1"), "{hunt:?}");
+    // Behind the last sign of life the line is cleared, and nothing draws it again.
+    let (_, last) = before.rsplit_once("kinds of failure").unwrap();
+    assert!(last.contains("\x1b[2K") || last.contains("\x1b[J"), "{hunt:?}");
+}

@@ -33,6 +33,7 @@ pub use baseline::Baseline;
 pub use build::Circumstances;
 pub use entry::Entry;
 pub(crate) use fingerprint::fingerprint;
+pub use stack::stack_at;
 pub(crate) use stack::with_source;
 
 pub use filter::{Filter, Judgement, Selector};

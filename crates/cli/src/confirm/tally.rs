@@ -218,6 +218,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_was_interrupted_does_not_say_that_there_is_nothing_to_try() {
+        let location = json!({
+            "kind": "global", "name": "counter", "offset": null, "allocated_at": null, "address": "0x10",
+        });
+        let finding = json!({
+            "id": "R1", "kind": "data-race", "certainty": "observed", "fingerprint": "0", "count": 1,
+            "rules": [], "accesses": [], "location": location,
+        });
+        let finding: Finding = serde_json::from_value(finding).unwrap();
+        let mut tally = Tally::default();
+        assert_eq!(tally.line(&finding, false), "R1 (counter): there is nothing to try");
+        assert_eq!(tally.line(&finding, true), "R1 (counter): interrupted before the first trial");
+        tally.trials = 2;
+        assert_eq!(tally.line(&finding, false), "R1 (counter): not confirmed in 2 trials");
+        let early = "R1 (counter): not confirmed in 2 trials, then interrupted";
+        assert_eq!(tally.line(&finding, true), early);
+    }
+
+    #[test]
     fn effects_are_told_apart() {
         let result = |end| TrialResult {
             end,

@@ -25,6 +25,15 @@ pub(super) fn named(
         .collect()
 }
 
+/// What is known of a place without its callers: the function, and those it was inlined into.
+pub fn stack_at(module: &str, offset: u64, library: &mut dyn Library) -> Vec<Frame> {
+    let known = as_symbols(library).frames(module, offset);
+    let name = PlaceName { module: Some(module.into()), offset, frames: known };
+    let mut stack: Vec<Frame> = frames(&name).collect();
+    with_source(&mut stack, library);
+    stack
+}
+
 /// Puts the source line to the frame that stands for the access, and says which that is.
 pub(crate) fn with_source(stack: &mut [Frame], library: &mut dyn Library) -> Option<usize> {
     let own = own_frame(stack);
