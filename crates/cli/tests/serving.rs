@@ -308,13 +308,13 @@ fn every_end_is_told_as_it_was() {
     for (how, effect, end) in [
         ("crash", "killed by signal 11", r#"{"signal":11}"#),
         ("abort", "abort", r#"{"signal":6}"#),
-        ("exit", "exit as never by itself: Exit(7)", r#"{"exit":7}"#),
-        ("_exit", "exit as never by itself: Exit(8)", r#"{"exit":8}"#),
+        ("exit", "exit code 7", r#"{"exit":7}"#),
+        ("_exit", "exit code 8", r#"{"exit":8}"#),
         ("hang", "hang", r#""hang""#),
         ("stop", "hang", r#""hang""#),
         ("kill", "killed by signal 9", r#"{"signal":9}"#),
         ("term", "killed by signal 15", r#"{"signal":15}"#),
-        ("exec", "exit as never by itself: Exit(5)", r#"{"exit":5}"#),
+        ("exec", "exit code 5", r#"{"exit":5}"#),
     ] {
         let scratch = Scratch::new();
         let program = compile(&scratch, "c", ENDS, &[]);
