@@ -382,7 +382,7 @@ fn where_copies_would_not_be_the_program_it_is_started_anew_and_said_so() {
         assert_eq!(ran.exits(66).stderr.matches("starts the program anew").count(), 1, "{ran:?}");
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");
         let code = if how == "fork" { 9 } else { 3 };
-        let line = format!("Exit({code}) in 3 of 3 executions");
+        let line = format!("exit code {code} in 3 of 3 executions");
         assert!(ran.stdout.contains(&line), "{line}: {ran:?}");
     }
 }
