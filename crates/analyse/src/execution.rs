@@ -70,6 +70,11 @@ impl Execution {
         self.lock_order.as_mut().map(LockOrder::take_found).unwrap_or_default()
     }
 
+    /// Threads whose lock sets events of others have changed since the last call.
+    pub fn take_robbed(&mut self) -> Vec<ThreadId> {
+        self.held.take_robbed()
+    }
+
     /// What the event does to memory. To be followed by [`Execution::finish`].
     pub fn begin(&mut self, event: &Event) -> Memory {
         use EventKind::*;

@@ -80,6 +80,9 @@ pub struct HeldLocks {
     holders: BTreeMap<Address, Vec<ThreadId>>,
     /// Locks that left somebody's hands unseen.
     unsure: BTreeSet<Address>,
+    /// Who made the event being followed, and out of whose hands it has taken locks.
+    acting: Option<ThreadId>,
+    robbed: Vec<ThreadId>,
     none: Arc<LockSet>,
 }
 
@@ -89,10 +92,16 @@ impl HeldLocks {
         self.threads.get(&thread).map_or(&self.none, |hands| &hands.set)
     }
 
+    /// Threads that others have taken locks from since the last call.
+    pub fn take_robbed(&mut self) -> Vec<ThreadId> {
+        std::mem::take(&mut self.robbed)
+    }
+
     /// Follows one event.
     pub fn event(&mut self, event: &Event) -> Option<LockChange> {
         use EventKind::*;
         let thread = event.thread;
+        self.acting = Some(thread);
         match &event.kind {
             LockAcquired { lock, mode } => self.acquire(event, *lock, *mode),
             LockReleased { lock, mode } => self.release(thread, *lock, *mode),
@@ -315,6 +324,9 @@ impl HeldLocks {
         let at = hands.holds.iter().position(|hold| hold.lock == lock)?;
         let hold = hands.holds.remove(at);
         hands.remake();
+        if self.acting != Some(thread) {
+            self.robbed.push(thread);
+        }
         if let Some(holders) = self.holders.get_mut(&lock) {
             holders.retain(|holder| *holder != thread);
             if holders.is_empty() {

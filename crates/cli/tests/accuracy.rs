@@ -119,6 +119,23 @@ fn hands_over(setup: &str, hand: &str, take: &str) {
     races("observed", &format!("{globals}\n{}", program(&format!("{hand} data = 1;"))));
 }
 
+/// The kernel then places mappings where there is no room for shadow memory.
+#[test]
+fn with_an_unlimited_stack() {
+    if !support::has_probe() {
+        return;
+    }
+    let program = "static void setup(void) {}
+        static void *first(void *other) { data = 1; return 0; }
+        static void *second(void *unused) { data++; return 0; }";
+    let scratch = compiled(program, &["-O1"]);
+    let line = "ulimit -s unlimited && exec \"$0\" run --timeout 60s -- ./program";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", line]).arg(raddle()).current_dir(scratch.path("."));
+    let ran = Ran::new(shell.stdin(Stdio::null()).output().unwrap());
+    assert!(ran.exits(66).stderr.contains("data race on data"), "{ran:?}");
+}
+
 // ---- through the kernel ----
 
 #[test]

@@ -28,7 +28,8 @@ pub(crate) fn find(binary: &Binary, hooks: &[Hook], entries: &BTreeMap<u64, u32>
     };
     let mut known: HashMap<u64, Callee> = HashMap::new();
     let matcher = Matcher::functions(hooks);
-    let slots: HashMap<u64, Callee> = slots(binary)
+    let Slots { named, inside } = slots(binary);
+    let slots: HashMap<u64, Callee> = named
         .into_iter()
         .filter_map(|(slot, name)| Some((slot, kind(matcher.symbol(&name)?))))
         .filter(|(_, callee)| *callee != Callee::Other)
@@ -42,7 +43,6 @@ pub(crate) fn find(binary: &Binary, hooks: &[Hook], entries: &BTreeMap<u64, u32>
         }
     }
     let starts = function_starts(binary);
-    let inside = slots_inside(binary);
     let mut found = Vec::new();
     for _ in 0..=DEPTH {
         let callee = |target: CallTarget| match target {
@@ -79,9 +79,17 @@ fn function_starts(binary: &Binary) -> BTreeSet<u64> {
     symbols.chain(called).filter(|address| binary.image.layout.is_code(*address)).collect()
 }
 
-/// Slots that the loader fills with the address of a function, and its name.
-fn slots(binary: &Binary) -> Vec<(u64, String)> {
-    let mut found = Vec::new();
+/// What the loader fills slots with.
+#[derive(Debug, Default)]
+struct Slots {
+    /// The address of a function of another module, by its name.
+    named: Vec<(u64, String)>,
+    /// The address of code of the module itself.
+    inside: HashMap<u64, u64>,
+}
+
+fn slots(binary: &Binary) -> Slots {
+    let mut found = Slots::default();
     let Ok(file) = binary.image.file() else { return found };
     let symbols = file.elf_dynamic_symbol_table();
     for section in file.elf_section_table().iter() {
@@ -89,32 +97,17 @@ fn slots(binary: &Binary) -> Vec<(u64, String)> {
             continue;
         };
         for relocation in relocations {
+            let slot = relocation.r_offset(LE);
             let name = relocation
                 .symbol(LE, false)
                 .and_then(|symbol| symbols.symbol(symbol).ok())
                 .and_then(|symbol| symbols.symbol_name(LE, symbol).ok());
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                let name = String::from_utf8_lossy(name).into_owned();
-                found.push((relocation.r_offset(LE), name));
-            }
-        }
-    }
-    found
-}
-
-/// Slots that hold the address of code of the module itself.
-fn slots_inside(binary: &Binary) -> HashMap<u64, u64> {
-    let mut found = HashMap::new();
-    let Ok(file) = binary.image.file() else { return found };
-    for section in file.elf_section_table().iter() {
-        let Ok(Some((relocations, _))) = section.rela(LE, &binary.image.bytes[..]) else {
-            continue;
-        };
-        for relocation in relocations {
             let target = relocation.r_addend(LE) as u64;
             let relative = relocation.r_type(LE, false) == object::elf::R_X86_64_RELATIVE;
-            if relative && binary.image.layout.is_code(target) {
-                found.insert(relocation.r_offset(LE), target);
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                found.named.push((slot, String::from_utf8_lossy(name).into_owned()));
+            } else if relative && binary.image.layout.is_code(target) {
+                found.inside.insert(slot, target);
             }
         }
     }

@@ -242,6 +242,12 @@ impl<P: Planes> FastHybrid<P> {
         let cycles = state.execution.take_cycles();
         self.add(&mut state.findings, cycles);
         self.refresh(state, event.thread);
+        for robbed in state.execution.take_robbed() {
+            // It may come to its next access without an event of its own.
+            if state.threads.contains_key(&robbed) {
+                self.refresh(state, robbed);
+            }
+        }
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);
         }

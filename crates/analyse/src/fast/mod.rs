@@ -10,7 +10,7 @@
 //! its last read. A thread writes the planes of its own slot only, so threads share no shadow they
 //! do not share memory for, and nothing is lost when two of them touch a location at once: each
 //! stamps first and looks then, so at least one sees the other ([`protocol`]; the order of the two
-//! steps is what `tests/loom.rs` tests).
+//! steps is what `tests/analyse/window.rs` tests).
 //!
 //! A [`cell::Cell`] says *when* (a tick of the slot's chain) and which of the granule's bytes; beside
 //! it stands *what*, an interned [`access::Description`]: place, stack, kind. In this detector a tick
@@ -23,7 +23,8 @@
 //!
 //! Where this differs from the plain detector: a slot forgets its accesses after 2^26 segments; of a
 //! thread's own stack the newest read and write are remembered, whatever locks older ones held; threads beyond [`SLOTS`] alive at once share slots, and
-//! races between two that share one are missed; of a freed block the first [`detector::FREED`] bytes are
+//! races between two that share one are missed; a thread that another has taken a lock from learns so at once, but the
+//! probe's assembly, for what it knows already, only at the thread's next event; of a freed block the first [`detector::FREED`] bytes are
 //! checked and remembered as freed, not all.
 
 pub mod access;

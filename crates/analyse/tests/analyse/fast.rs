@@ -11,8 +11,11 @@ use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, SLOTS, Side
 use raddle_analyse::order::Orders;
 use raddle_analyse::touch::Kind;
 use raddle_model::finding::{Certainty, Finding};
-use raddle_model::{AccessKind, Address, Event, EventKind};
+use raddle_model::{
+    AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId,
+};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
 
 /// Shadow of a small memory that begins at [`START`].
@@ -111,13 +114,17 @@ pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
     FastHybrid::new(SmallPlanes::new(bytes), Execution::new(orders, true), observed_only)
 }
 
+/// Where each thread stands, asked for once: what changes it must change this.
+type Standings = BTreeMap<ThreadId, Arc<Standing>>;
+
 /// As the probe does it: plain accesses by the fast path, what it refuses and all else as events.
-fn feed(detector: &FastHybrid<SmallPlanes>, event: &Event) {
+fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &Event) {
     if let EventKind::Access { kind, address, size } = &event.kind
         && !kind.is_atomic()
     {
-        let standing = detector.standing(event.thread);
-        if access(detector, &standing, event, *kind, *address, *size) == Outcome::Done {
+        let standing =
+            standings.entry(event.thread).or_insert_with(|| detector.standing(event.thread));
+        if access(detector, standing, event, *kind, *address, *size) == Outcome::Done {
             return;
         }
     }
@@ -153,8 +160,32 @@ fn access(
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
     let detector = detector(observed_only, 0x1000);
-    events.iter().for_each(|event| feed(&detector, event));
+    let mut standings = Standings::new();
+    events.iter().for_each(|event| feed(&detector, &mut standings, event));
     detector.findings(0)
+}
+
+#[test]
+fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
+    let (robbed, robber, lock) = (ThreadId(1), ThreadId(2), Address(0x9000));
+    let event = |at: u64, thread, kind| {
+        let place = Place { module: ModuleId::NONE, offset: at };
+        Event { order: at, thread, place, stack: StackId::NONE, kind }
+    };
+    let write = || EventKind::Access { kind: AccessKind::Write, address: Address(START), size: 4 };
+    let takes = || EventKind::LockAcquired { lock, mode: LockMode::Exclusive };
+    let gives = || EventKind::LockReleased { lock, mode: Some(LockMode::Exclusive) };
+    let events = [
+        event(0, robbed, EventKind::ThreadStart { creator: None, os_id: 1 }),
+        event(1, robbed, EventKind::ThreadCreate { child: robber }),
+        event(2, robber, EventKind::ThreadStart { creator: Some(robbed), os_id: 2 }),
+        event(3, robbed, takes()),
+        event(4, robber, gives()),
+        event(5, robber, takes()),
+        event(6, robber, write()),
+        event(7, robbed, write()),
+    ];
+    assert_eq!(found(false, &events).len(), 1);
 }
 
 fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {

@@ -34,7 +34,7 @@ struct KeptFilter {
     rows: Vec<(u64, u8)>,
 }
 
-/// More than a granule has room for.
+/// So many of each thread.
 const KEPT: u8 = 16;
 
 impl KeptFilter {

@@ -15,6 +15,7 @@
 //! must be 2 TiB, and there is room for fewer planes. Memory outside the windows is not watched.
 //! Everything is reserved, and backed by the kernel when touched.
 
+use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::{AccessId, Planes, SLOTS, Side};
@@ -62,10 +63,16 @@ impl Shadow {
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
         };
-        /// The kernel places mappings one below the other: so much room is left for more.
+        /// The kernel places mappings one beside the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
-        let ours = Shadow::new as fn() -> Option<Shadow> as usize as u64;
-        let shadow = if narrow.has(ours.saturating_sub(ROOM)) { narrow } else { wide };
+        let here = Reservation::new(LINE as usize)?.start();
+        let around = [here.saturating_sub(ROOM), here.saturating_add(ROOM)];
+        // Upwards there may be nothing but the stack and the end of the windows.
+        let end = (1 << ADDRESS_BITS) - 1;
+        let fits = |shadow: &Shadow| around.iter().all(|at| shadow.has((*at).min(end)));
+        // In the old layout (which an unlimited stack asks for) mappings are in no window: nothing would
+        // be watched, and planes would stand where the program wants to be.
+        let shadow = [narrow, wide].into_iter().find(fits)?;
         for start in shadow.windows() {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;

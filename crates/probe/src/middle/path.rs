@@ -40,6 +40,26 @@ core::arch::global_asm!(
  mov rax, qword ptr gs:[0x5A5A0008]
 .endm
 
+.macro raddle_restore_all
+ mov r10, [rax + {saved} + 56]
+ mov r11, [rax + {saved} + 64]
+ raddle_restore
+.endm
+
+# How the path is left: done (9), to Rust before the stamp (6), to Rust to look again (7).
+.macro raddle_exits restore
+9:
+ \restore
+ ret
+6:
+ \restore
+ jmp qword ptr gs:[0x5A5A00A8]
+7:
+ mov dword ptr [rax + {look}], 1
+ \restore
+ jmp qword ptr gs:[0x5A5A00A8]
+.endm
+
 # The description: one made before at this site, with this stack. Its number in edx, or on to Rust
 # by label 6. Uses rbx, rsi, rdi, \frames.
 .macro raddle_describe frames
@@ -199,22 +219,7 @@ core::arch::global_asm!(
  lea edi, [r8 - 1]
  and r8d, edi
  jnz 4b
-9:
- raddle_restore
- ret
-6:
- raddle_restore
- jmp qword ptr gs:[0x5A5A00A8]
-7:
- mov dword ptr [rax + {look}], 1
- raddle_restore
- jmp qword ptr gs:[0x5A5A00A8]
-.endm
-
-.macro raddle_restore_all
- mov r10, [rax + {saved} + 56]
- mov r11, [rax + {saved} + 64]
- raddle_restore
+ raddle_exits raddle_restore
 .endm
 
 # The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
@@ -382,16 +387,7 @@ core::arch::global_asm!(
  lea edi, [r11 - 1]
  and r11d, edi
  jnz 8b
-9:
- raddle_restore_all
- ret
-6:
- raddle_restore_all
- jmp qword ptr gs:[0x5A5A00A8]
-7:
- mov dword ptr [rax + {look}], 1
- raddle_restore_all
- jmp qword ptr gs:[0x5A5A00A8]
+ raddle_exits raddle_restore_all
 .endm
 
 .macro raddle_sized size, general
