@@ -229,6 +229,16 @@ impl Execution {
         self.orders.before(event);
     }
 
+    /// See [`Orders::touches`].
+    pub fn touches(&mut self, thread: ThreadId, bytes: Range<u64>) {
+        self.orders.touches(thread, bytes);
+    }
+
+    /// Is it to be told, by [`Execution::touches`], of a thread's plain accesses before they are judged?
+    pub fn is_undecided(&self, thread: ThreadId) -> bool {
+        self.orders.is_undecided(thread)
+    }
+
     /// Are a thread's plain reads, and its plain writes, not to be judged now?
     pub fn muted(&self, thread: ThreadId) -> (bool, bool) {
         let asked = |kind| self.unjudged.access(thread, kind);
@@ -278,6 +288,16 @@ impl Execution {
             EventKind::ConditionLoopLeft { .. } => self.orders.condition_reads(event.thread),
             _ => Vec::new(),
         }
+    }
+
+    /// See [`Orders::recall`].
+    pub fn recall(
+        &mut self,
+        thread: ThreadId,
+        touched: impl IntoIterator<Item = (AccessKind, Range<u64>)>,
+        whole: bool,
+    ) {
+        self.orders.recall(thread, touched, whole);
     }
 
     /// The thread of `event` has left a loop around a wait whose condition read what these wrote:

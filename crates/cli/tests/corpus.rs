@@ -1,7 +1,9 @@
 //! The corpus: small programs with their expected verdict written in them, under `raddle run`.
 //!
-//! In the gating tier each program runs once, at -O0 and at -O2. In the full tier (`./dev test --full`) it is built
-//! also statically and without debug information, runs ten times in each way, and once with `--detector hb`.
+//! In the gating tier each program runs once, at -O0 and at -O2; a verdict that is wrong is asked for four times more, and
+//! fails if it is wrong again. One that is wrong once in a while is printed, and left to the full tier (`./dev test
+//! --full`): there a program is built also statically and without debug information, runs ten times in each way, and once
+//! with `--detector hb`, and all of these must be right.
 //! `RADDLE_CORPUS=text` runs only programs whose name contains the text, `RADDLE_CORPUS_RUNS=n` another
 //! number of times. What the comments mean is in `corpus/README.md`.
 
@@ -30,12 +32,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A program this small is done in a second; one that hangs must not stop the others.
 const TIME_LIMIT: &str = "60s";
 
+/// So many times a wrong verdict is asked for again in the gating tier.
+const AGAIN: usize = 4;
+
 /// A program, built one way, under one detector, some times.
 struct Job<'a> {
     program: &'a Program,
     way: Way,
     detector: Detector,
     runs: usize,
+    /// One wrong run may pass, if others are right.
+    lenient: bool,
 }
 
 impl Job<'_> {
@@ -54,6 +61,7 @@ struct Verdict {
     runs: usize,
     wrong_runs: usize,
     wrongs: Vec<Wrong>,
+    lenient: bool,
 }
 
 #[test]
@@ -116,9 +124,10 @@ fn jobs_of(program: &Program, full: bool) -> Vec<Job<'_>> {
         let impossible = way.is_static && program.needs("dynamic");
         let undecidable = !way.debug && program.needs("debug-info");
         if !impossible && !undecidable {
-            jobs.push(Job { program, way, detector: Detector::Hybrid, runs });
+            jobs.push(Job { program, way, detector: Detector::Hybrid, runs, lenient: !full });
             if full && way.debug && !way.is_static {
-                jobs.push(Job { program, way, detector: Detector::HappensBefore, runs: 1 });
+                let detector = Detector::HappensBefore;
+                jobs.push(Job { program, way, detector, runs: 1, lenient: false });
             }
         }
     }
@@ -155,6 +164,7 @@ fn run_job(job: &Job) -> Verdict {
         runs: job.runs,
         wrong_runs: 0,
         wrongs: Vec::new(),
+        lenient: job.lenient,
     };
     let binary = match build::build(job.program, job.way) {
         Ok(binary) => binary,
@@ -164,8 +174,14 @@ fn run_job(job: &Job) -> Verdict {
             return verdict;
         }
     };
-    for _ in 0..job.runs {
+    let mut left = job.runs;
+    while left > 0 {
+        left -= 1;
         let wrongs = run_once(job, &binary);
+        if job.lenient && verdict.runs == 1 && !wrongs.is_empty() {
+            verdict.runs += AGAIN;
+            left += AGAIN;
+        }
         verdict.wrong_runs += usize::from(!wrongs.is_empty());
         for wrong in wrongs {
             if !verdict.wrongs.contains(&wrong) {
@@ -201,27 +217,30 @@ fn run_once(job: &Job, binary: &Path) -> Vec<Wrong> {
 /// The table of wrong verdicts, and how many of them fail the suite.
 fn print_verdicts(verdicts: &[Verdict], known: &Known) -> usize {
     let mut failed = 0;
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for verdict in verdicts {
         let entry = known.entry(&verdict.program, &verdict.way);
         let note = match (verdict.wrong_runs, entry) {
             (0, None) => {
-                *counts.entry("right").or_default() += 1;
+                *counts.entry("right".into()).or_default() += 1;
                 continue;
             }
             (0, Some(entry)) if entry.sometimes => {
-                *counts.entry("right this time").or_default() += 1;
+                *counts.entry("right this time".into()).or_default() += 1;
                 continue;
             }
             (0, Some(_)) => "RIGHT NOW: take it out of corpus/known.toml",
             (_, Some(entry)) => &format!("known: {}", entry.reason),
+            (1, None) if verdict.lenient && verdict.runs > 1 => "once in a while",
             (_, None) => "WRONG",
         };
-        let known_wrong = verdict.wrong_runs > 0 && entry.is_some();
-        *counts
-            .entry(if known_wrong { "known to be wrong" } else { "not as listed" })
-            .or_default() += 1;
-        failed += usize::from(!known_wrong);
+        let class = match note {
+            "once in a while" => note,
+            _ if verdict.wrong_runs > 0 && entry.is_some() => "known to be wrong",
+            _ => "not as listed",
+        };
+        *counts.entry(class.into()).or_default() += 1;
+        failed += usize::from(class == "not as listed");
         let runs = format!("{} of {}", verdict.wrong_runs, verdict.runs);
         println!("{:<48} {:<24} {runs:<8} {note}", verdict.program, verdict.way);
         for wrong in &verdict.wrongs {

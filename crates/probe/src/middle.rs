@@ -14,7 +14,7 @@ mod path;
 use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::{SLOTS, Side, Standing};
+use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
 use std::mem::offset_of;
@@ -54,16 +54,15 @@ pub struct Middle {
     stamped: u32,
     /// It is to be looked at again.
     look: u32,
-    /// How many were.
-    pub count: u64,
+    /// Those that were, and how many.
+    pub journal: Journal,
     limits: [u32; ROOM],
     cell_keys: [[u64; 2]; ROOM],
     access_keys: [[u64; 2]; ROOM],
     /// By slot, the table of lock sets held.
     lock_tables: [u64; ROOM],
-    /// The own one, and the thread's stack.
+    /// The own one.
     own_locks: u64,
-    stack: (u64, u64),
     memory: Reservation,
     /// Never written.
     empty: Reservation,
@@ -114,7 +113,7 @@ impl Middle {
             saved: [0; 9],
             stamped: 0,
             look: 0,
-            count: 0,
+            journal: Journal::default(),
             limits: [0; ROOM],
             cell_keys: keys(0),
             access_keys: keys(2),
@@ -122,7 +121,6 @@ impl Middle {
                 if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
             }),
             own_locks: 0,
-            stack: (0, 0),
             memory,
             empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
@@ -141,7 +139,8 @@ impl Middle {
         self.alike = alike.unwrap_or(UNLIKE);
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
-        self.rows = if muted { self.empty.start() } else { self.memory.start() };
+        self.rows =
+            if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
         for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
             *limit = standing.weak(slot) << 4 | 0xf;
         }
@@ -149,7 +148,7 @@ impl Middle {
 
     /// The thread's stack is here.
     pub fn set_stack(&mut self, region: (u64, u64)) {
-        self.stack = region;
+        self.journal.stack = region;
     }
 
     /// Where the cells of the own slot are.

@@ -2,6 +2,7 @@
 
 mod judge;
 mod memory;
+mod section;
 
 pub use memory::FREED;
 
@@ -9,6 +10,7 @@ use crate::execution::Execution;
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, Accesses, Description, LockSetId, LockSets, Record};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
+use crate::fast::journal::Journal;
 use crate::fast::protocol::{Planes, SPECIAL, Side, Suspect, look, stamp};
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
@@ -19,6 +21,7 @@ use raddle_model::finding::Finding;
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
+use section::Section;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -60,6 +63,7 @@ struct Member {
     /// What the standing's number stands for.
     locks: Arc<LockSet>,
     id: LockSetId,
+    section: Section,
 }
 
 /// What is known of a slot beside its planes.
@@ -212,8 +216,8 @@ impl<P: Planes> FastHybrid<P> {
         Outcome::Done
     }
 
-    /// Any other event, and accesses that may synchronise.
-    pub fn event(&self, event: &Event) {
+    /// Any other event, and accesses that may synchronise. `journal`: what its thread touched last.
+    pub fn event(&self, event: &Event, journal: &Journal) {
         use EventKind::*;
         let mut state = self.lock();
         let state = &mut *state;
@@ -221,6 +225,8 @@ impl<P: Planes> FastHybrid<P> {
             self.refresh(state, event.thread);
         }
         state.execution.before(event);
+        self.recall(state, event, journal);
+        let held = !state.execution.locks(event.thread).is_empty();
         match &event.kind {
             kind if !self.has_shadow(state, kind) => {}
             Access { kind, address, size } => {
@@ -236,12 +242,17 @@ impl<P: Planes> FastHybrid<P> {
                 let size = state.execution.size_of(*address, *size);
                 self.free(state, event, address.0, size);
             }
+            ConditionLoopLeft { .. } => self.left_loop(state, event),
             _ => {}
         }
         state.execution.finish(event);
+        let holds = !state.execution.locks(event.thread).is_empty();
         let cycles = state.execution.take_cycles();
         self.add(&mut state.findings, cycles);
         self.refresh(state, event.thread);
+        if let Some(member) = state.threads.get_mut(&event.thread) {
+            member.section.event(&event.kind, (held, holds), journal.count);
+        }
         for robbed in state.execution.take_robbed() {
             // It may come to its next access without an event of its own.
             if state.threads.contains_key(&robbed) {
@@ -287,6 +298,7 @@ impl<P: Planes> FastHybrid<P> {
             standing: Arc::default(),
             locks: Arc::default(),
             id: LockSetId::default(),
+            section: Section::default(),
         });
         if !Arc::ptr_eq(&member.locks, &locks) {
             // A tick ends where the lock set changes.
@@ -313,6 +325,7 @@ impl<P: Planes> FastHybrid<P> {
         }
         let tick = (stamp.tick - state.slots[number].base) as u32;
         standing.mute(state.execution.muted(thread));
+        standing.set_undecided(state.execution.is_undecided(thread));
         let id = state.threads[&thread].id;
         self.planes.set_locks(number, tick, id);
         standing.set(number, tick, id);

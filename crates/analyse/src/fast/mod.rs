@@ -30,6 +30,7 @@
 pub mod access;
 pub mod cell;
 pub mod detector;
+pub mod journal;
 pub mod protocol;
 pub mod special;
 pub mod standing;
@@ -37,6 +38,7 @@ pub mod standing;
 pub use access::{AccessId, Description};
 pub use cell::Cell;
 pub use detector::{FastHybrid, Outcome};
+pub use journal::Journal;
 pub use protocol::{Planes, SPECIAL, Side};
 pub use standing::Standing;
 

@@ -8,7 +8,7 @@ use crate::fast::SLOTS;
 use crate::fast::access::LockSetId;
 use crate::fast::cell::{Cell, WHOLE};
 use crate::fast::protocol::Side;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// See the module. The layout is fixed, for hand-written code.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Standing {
     locks: AtomicU32,
     /// Its reads (1), its writes (2) are not to be judged.
     muted: AtomicU32,
+    /// What it touches next decides what it has come after.
+    undecided: AtomicBool,
     /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
     weak: [AtomicU32; SLOTS],
     full: [AtomicU32; SLOTS],
@@ -66,6 +68,17 @@ impl Standing {
     #[inline]
     pub fn is_muted(&self, side: Side) -> bool {
         self.muted.load(Relaxed) & if side == Side::Read { 1 } else { 2 } != 0
+    }
+
+    /// Is the detector to be told of plain accesses ([`super::FastHybrid::touches`]) before they are
+    /// judged?
+    #[inline]
+    pub fn is_undecided(&self) -> bool {
+        self.undecided.load(Relaxed)
+    }
+
+    pub(super) fn set_undecided(&self, undecided: bool) {
+        self.undecided.store(undecided, Relaxed);
     }
 
     pub(super) fn mute(&self, (reads, writes): (bool, bool)) {

@@ -32,17 +32,25 @@
 //! whoever leaves such a loop also comes after those who last wrote, under a lock that it holds too,
 //! what it has read in its critical section. Writes are remembered by the detectors: they ask
 //! [`super::Orders::condition_reads`].
+//!
+//! A detector to which plain accesses are no events says before a signal, a wait or the end of a loop
+//! what the section has touched ([`Conditions::recall`]), and tells of accesses by a thread whose wake-up
+//! is undecided ([`Conditions::touches`]).
 
 use super::thread::Threads;
 use super::{Clocks, forget_in};
 use crate::held::LockChange;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Bytes remembered of one critical section. The test of a loop and what makes it true are short; a
 /// section that touches more is not told apart by them, and all signallers stand in.
 const SECTION_BYTES: usize = 4096;
+/// Bytes whose writers are remembered of one condition variable. Whoever signals it after writing yet
+/// others counts as one of whom no write is known.
+const WRITTEN_BYTES: usize = 1 << 16;
 
 /// Whom a waiter comes after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,8 +58,6 @@ pub enum ConditionRule {
     /// Everybody who signalled.
     #[default]
     AllSignallers,
-    /// The same, also for who finds the condition true without waiting.
-    LostSignals,
     /// Those who signalled and wrote what the waiter's condition reads.
     WriteRead,
 }
@@ -64,15 +70,15 @@ struct Condition {
     /// Those of whom no write is known.
     unrelated: Clocks,
     /// Those who wrote a byte, by byte.
-    wrote: HashMap<u64, Clocks>,
+    wrote: FxHashMap<u64, Clocks>,
 }
 
 /// What a thread did in its critical section, or in the last one.
 #[derive(Debug, Default)]
 struct Section {
     open: bool,
-    reads: HashSet<u64>,
-    writes: HashSet<u64>,
+    reads: FxHashSet<u64>,
+    writes: FxHashSet<u64>,
     /// More than is remembered.
     overflown: bool,
 }
@@ -113,7 +119,11 @@ impl Conditions {
             return;
         }
         match self.sections.get(&thread) {
-            Some(section) if !section.overflown && !section.writes.is_empty() => {
+            Some(section)
+                if !section.overflown
+                    && !section.writes.is_empty()
+                    && condition.wrote.len() < WRITTEN_BYTES =>
+            {
                 for byte in &section.writes {
                     condition.wrote.entry(*byte).or_default().join(&now);
                 }
@@ -166,21 +176,8 @@ impl Conditions {
         thread: ThreadId,
         condition: Address,
     ) {
-        match self.rule {
-            ConditionRule::AllSignallers => return,
-            ConditionRule::LostSignals => {
-                match self.conditions.get(&condition) {
-                    Some(state) => threads.acquire(thread, Some(&state.all)),
-                    // The code does not tell which, so any that was signalled may be meant.
-                    None => {
-                        for state in self.conditions.values() {
-                            threads.acquire(thread, Some(&state.all));
-                        }
-                    }
-                }
-                return;
-            }
-            ConditionRule::WriteRead => {}
+        if self.rule == ConditionRule::AllSignallers {
+            return;
         }
         let section = self.sections.get(&thread);
         // Nobody has signalled where the code says it is: it may be elsewhere.
@@ -201,8 +198,7 @@ impl Conditions {
                     }
                 }
                 // More was read than is remembered: any of them may be meant.
-                None if condition.0 != 0 => threads.acquire(thread, Some(&state.all)),
-                None => {}
+                None => threads.acquire(thread, Some(&state.all)),
             }
         }
     }
@@ -213,25 +209,51 @@ impl Conditions {
         section.map_or_else(Vec::new, |section| section.reads.iter().copied().collect())
     }
 
+    /// What `thread` has touched in its critical section, or in the last one, and was no event. Not
+    /// `whole` if some of it is forgotten.
+    pub(super) fn recall(
+        &mut self,
+        thread: ThreadId,
+        touched: impl IntoIterator<Item = (AccessKind, Range<u64>)>,
+        whole: bool,
+    ) {
+        let Some(section) = self.sections.get_mut(&thread) else { return };
+        section.overflown |= !whole;
+        touched.into_iter().for_each(|(kind, bytes)| section.record(kind, bytes));
+    }
+
+    /// Is it not yet clear by whom this thread was woken?
+    pub(super) fn is_undecided(&self, thread: ThreadId) -> bool {
+        self.undecided.contains_key(&thread)
+    }
+
     /// Decides an undecided wake-up, if `event` shows that the thread has left the loop.
     pub(super) fn before(&mut self, threads: &mut Threads, event: &Event) {
         let Some(&woken_from) = self.undecided.get(&event.thread) else { return };
-        let again = match &event.kind {
+        match &event.kind {
             EventKind::Access { address, size, .. } => {
-                let section = self.sections.get(&event.thread);
-                section.is_some_and(|s| {
-                    bytes_of(*address, *size).all(|b| s.reads.contains(&b) || s.writes.contains(&b))
-                })
+                self.touches(threads, event.thread, bytes_of(*address, *size));
             }
             EventKind::ConditionWaitBegin { condition, .. } if *condition == woken_from => {
                 self.undecided.remove(&event.thread);
-                true
             }
-            _ => false,
-        };
+            _ => self.leave(threads, event.thread),
+        }
+    }
+
+    /// The same for an access that is no event.
+    pub(super) fn touches(&mut self, threads: &mut Threads, thread: ThreadId, bytes: Range<u64>) {
+        let section = self.sections.get(&thread);
+        let again = section.is_some_and(|section| section.has_touched(bytes));
         if !again {
-            self.undecided.remove(&event.thread);
-            threads.acquire(event.thread, self.conditions.get(&woken_from).map(|c| &c.all));
+            self.leave(threads, thread);
+        }
+    }
+
+    /// A thread whose wake-up was undecided has left the loop.
+    fn leave(&mut self, threads: &mut Threads, thread: ThreadId) {
+        if let Some(woken_from) = self.undecided.remove(&thread) {
+            threads.acquire(thread, self.conditions.get(&woken_from).map(|c| &c.all));
         }
     }
 
@@ -272,6 +294,10 @@ impl Conditions {
 }
 
 impl Section {
+    fn has_touched(&self, mut bytes: Range<u64>) -> bool {
+        bytes.all(|byte| self.reads.contains(&byte) || self.writes.contains(&byte))
+    }
+
     fn record(&mut self, kind: AccessKind, bytes: Range<u64>) {
         if self.reads.len() + self.writes.len() >= SECTION_BYTES {
             self.overflown = true;

@@ -207,6 +207,17 @@ impl Orders {
         self.conditions.reads(thread)
     }
 
+    /// What `thread` has touched in its critical section, or in the last one, and was no event. Not
+    /// `whole` if some of it is forgotten.
+    pub fn recall(
+        &mut self,
+        thread: ThreadId,
+        touched: impl IntoIterator<Item = (AccessKind, Range<u64>)>,
+        whole: bool,
+    ) {
+        self.conditions.recall(thread, touched, whole);
+    }
+
     /// How many components the clocks have: grows with the threads alive at once.
     pub fn width(&self) -> usize {
         self.threads.width()
@@ -216,6 +227,16 @@ impl Orders {
     /// touches next. Only [`ConditionRule::WriteRead`] leaves any undecided.
     pub fn before(&mut self, event: &Event) {
         self.conditions.before(&mut self.threads, event);
+    }
+
+    /// The same for an access that is no event.
+    pub fn touches(&mut self, thread: ThreadId, bytes: Range<u64>) {
+        self.conditions.touches(&mut self.threads, thread, bytes);
+    }
+
+    /// Is a wake-up of this thread undecided?
+    pub fn is_undecided(&self, thread: ThreadId) -> bool {
+        self.conditions.is_undecided(thread)
     }
 
     /// Memory comes or goes: synchronisation objects that lay there are no more.

@@ -1,12 +1,24 @@
 //! Condition variables: the examples of `seeds/000…` 2.2 and 5.
 
 use crate::dsl::*;
+use crate::fast;
 use raddle_analyse::{ConditionRule, Options};
 use raddle_model::finding::Certainty::{self, *};
 
+/// The verdict of the plain detector, which the fast one shares.
 fn write_read(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
+    let found = write_read_by_event(script);
+    assert_eq!(write_read_recalled(script), found, "the fast detector");
+    found
+}
+
+fn write_read_by_event(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
     let options = Options { conditions: ConditionRule::WriteRead, ..Options::default() };
     places(&run_with(HYBRID, options, script))
+}
+
+fn write_read_recalled(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
+    places(&fast::found_with(ConditionRule::WriteRead, false, &events(script)))
 }
 
 /// Figure 1, thread 1: data, then flag and signal under the lock.

@@ -7,7 +7,9 @@ use raddle_analyse::ConditionRule;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
-use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, SLOTS, Side, Standing};
+use raddle_analyse::fast::{
+    Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
+};
 use raddle_analyse::order::Orders;
 use raddle_analyse::touch::Kind;
 use raddle_model::finding::{Certainty, Finding};
@@ -51,8 +53,8 @@ impl SmallPlanes {
 }
 
 impl Planes for SmallPlanes {
-    fn covers(&self, _: u64, _: u64) -> bool {
-        true
+    fn covers(&self, start: u64, end: u64) -> bool {
+        START <= start && end <= START + self.granules * GRANULE
     }
     fn use_slot(&self, _: usize) -> bool {
         true
@@ -110,25 +112,42 @@ impl Planes for SmallPlanes {
 }
 
 pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
-    let orders = Orders::with_chains(SLOTS as u32, ConditionRule::AllSignallers, true);
+    detector_with(ConditionRule::AllSignallers, observed_only, bytes)
+}
+
+fn detector_with(
+    conditions: ConditionRule,
+    observed_only: bool,
+    bytes: u64,
+) -> FastHybrid<SmallPlanes> {
+    let orders = Orders::with_chains(SLOTS as u32, conditions, true);
     FastHybrid::new(SmallPlanes::new(bytes), Execution::new(orders, true), observed_only)
 }
 
-/// Where each thread stands, asked for once: what changes it must change this.
-type Standings = BTreeMap<ThreadId, Arc<Standing>>;
+/// Where each thread stands, asked for once: what changes it must change this. And what it touched.
+type Standings = BTreeMap<ThreadId, (Option<Arc<Standing>>, Journal)>;
 
 /// As the probe does it: plain accesses by the fast path, what it refuses and all else as events.
 fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &Event) {
+    let (standing, journal) = standings.entry(event.thread).or_default();
     if let EventKind::Access { kind, address, size } = &event.kind
         && !kind.is_atomic()
     {
-        let standing =
-            standings.entry(event.thread).or_insert_with(|| detector.standing(event.thread));
+        let side = if *kind == AccessKind::Read { Side::Read } else { Side::Write };
+        let standing = standing.get_or_insert_with(|| detector.standing(event.thread));
+        let bytes = (address.0, address.0 + u64::from(*size));
+        journal.note(side, bytes);
+        if !detector.planes().covers(bytes.0, bytes.1) {
+            return;
+        }
+        if standing.is_undecided() {
+            detector.touches(event.thread, bytes);
+        }
         if access(detector, standing, event, *kind, *address, *size) == Outcome::Done {
             return;
         }
     }
-    detector.event(event);
+    detector.event(event, journal);
 }
 
 fn access(
@@ -159,7 +178,15 @@ fn access(
 }
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
-    let detector = detector(observed_only, 0x1000);
+    found_with(ConditionRule::AllSignallers, observed_only, events)
+}
+
+pub fn found_with(
+    conditions: ConditionRule,
+    observed_only: bool,
+    events: &[Event],
+) -> Vec<Finding> {
+    let detector = detector_with(conditions, observed_only, 0x1000);
     let mut standings = Standings::new();
     events.iter().for_each(|event| feed(&detector, &mut standings, event));
     detector.findings(0)

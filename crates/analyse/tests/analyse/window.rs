@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, granules};
 use raddle_analyse::fast::protocol::{Suspect, look, stamp};
-use raddle_analyse::fast::{Planes, Side, Standing};
+use raddle_analyse::fast::{Journal, Planes, Side, Standing};
 use raddle_model::ThreadId;
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Planes for OneLine {
 fn standings() -> [Arc<Standing>; 2] {
     let detector = detector(false, 64);
     for event in events(&[t(1).forks(2)]) {
-        detector.event(&event);
+        detector.event(&event, &Journal::default());
     }
     [1, 2].map(|thread| detector.standing(ThreadId(thread)))
 }

@@ -130,13 +130,24 @@ impl Analysis {
         thread.find_stack(spot.sp);
         let stack = thread.stack_region;
         let own_stack = (stack.0..stack.1).contains(&start);
+        if let Some(middle) = &mut thread.middle {
+            middle.journal.note(side, (start, end));
+        }
+        let was_undecided = standing.is_undecided();
+        if was_undecided && !own_stack {
+            fast.touches(thread.id, (start, end));
+        }
         let mut kept = std::mem::take(&mut thread.accesses.kept);
         let keeps = |granule| !own_stack && kept.may_keep(granule);
         let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
             describe(fast, probe, thread, spot, touching)
         });
         thread.accesses.kept = kept;
+        let decided = was_undecided && !standing.is_undecided();
         thread.standing = Some(standing);
+        if decided {
+            self.load_standing(thread);
+        }
         self.report(thread);
         outcome == Outcome::Done
     }

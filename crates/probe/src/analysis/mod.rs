@@ -21,7 +21,7 @@ use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
-use raddle_analyse::fast::{FastHybrid, Planes, Side};
+use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
@@ -86,12 +86,7 @@ impl Engine {
             return Engine::Plain(Box::new(Mutex::new(Plain { detector, next_order: 0 })));
         };
         let chains = shadow.slots() as u32;
-        // What critical sections read and wrote is not recorded here.
-        let conditions = match rules.precise_conditions {
-            true => ConditionRule::LostSignals,
-            false => ConditionRule::AllSignallers,
-        };
-        let orders = Orders::with_chains(chains, conditions, options.lock_touched);
+        let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         let observed_only = kind == DetectorKind::HappensBefore;
         let execution = if observed_only { execution } else { execution.with_lock_order() };
@@ -184,7 +179,10 @@ impl Analysis {
         lock(&work.tally).note(event);
         match &work.engine {
             Engine::Fast(fast) => {
-                fast.event(event);
+                match &thread.middle {
+                    Some(middle) => fast.event(event, &middle.journal),
+                    None => fast.event(event, &Journal::default()),
+                }
                 self.load_standing(thread);
             }
             Engine::Plain(plain) => {
@@ -225,7 +223,7 @@ impl Analysis {
 
     /// A thread ended: what it counted.
     pub fn end_thread(&self, thread: &ThreadState) {
-        let stamped = thread.middle.as_ref().map_or(0, |middle| middle.count);
+        let stamped = thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
         lock(&self.work().tally).add_accesses(thread.accesses.count() + stamped);
     }
 

@@ -9,7 +9,7 @@
 
 use super::{Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE};
 use crate::trampoline;
-use raddle_analyse::fast::Side;
+use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
 use std::mem::offset_of;
@@ -166,6 +166,21 @@ core::arch::global_asm!(
 5:
 .endm
 
+# Into the journal: the first granule's address in \at, the bytes from there on. Uses rdi, rsi.
+.macro raddle_note side, at, bytes
+ mov edi, [rax + {count}]
+ inc qword ptr [rax + {count}]
+ and edi, {last}
+ shl edi, 4
+ .if \side
+ lea rsi, [\at + 1]
+ mov [rax + rdi + {ring}], rsi
+ .else
+ mov [rax + rdi + {ring}], \at
+ .endif
+ mov qword ptr [rax + rdi + {ring} + 8], \bytes
+.endm
+
 .macro raddle_aligned side, wide, general
  .p2align 6
  raddle_enter
@@ -200,7 +215,11 @@ core::arch::global_asm!(
  .else
  xchg dword ptr [rbx], esi
  .endif
- inc qword ptr [rax + {count}]
+ .if \wide
+ raddle_note \side, rcx, 0xff
+ .else
+ raddle_note \side, rcx, 0xf
+ .endif
  # Look.
  raddle_sharers \side, rcx, r8d
 4:
@@ -373,7 +392,7 @@ core::arch::global_asm!(
  shr rcx, 4
  jnz 1b
  mov [rax + {stamped}], edx
- inc qword ptr [rax + {count}]
+ raddle_note \side, r9, r8
  lock or dword ptr [rax + {stamped}], 0
  # Look.
  raddle_sharers \side, r9, r11d
@@ -462,12 +481,14 @@ raddle_middle_end:
     no_locks = const offset_of!(Middle, no_locks),
     stamped = const offset_of!(Middle, stamped),
     look = const offset_of!(Middle, look),
-    count = const offset_of!(Middle, count),
+    count = const offset_of!(Middle, journal.count),
+    ring = const offset_of!(Middle, journal.ring),
+    last = const journal::LENGTH - 1,
     limits = const offset_of!(Middle, limits),
     cell_keys = const offset_of!(Middle, cell_keys),
     lock_tables = const offset_of!(Middle, lock_tables),
     own_locks = const offset_of!(Middle, own_locks),
-    stack = const offset_of!(Middle, stack),
+    stack = const offset_of!(Middle, journal.stack),
     row_sp = const offset_of!(RowHead, sp),
     row_site = const offset_of!(RowHead, site),
     row_access = const offset_of!(RowHead, access),

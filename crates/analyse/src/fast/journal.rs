@@ -1,0 +1,80 @@
+//! What a thread touched last.
+//!
+//! Which signal a waiter was waiting for is told by what critical sections read and write
+//! ([`crate::order`]'s conditions), and plain accesses are no events here. But every access that is
+//! new to its segment is stamped, and a critical section begins a segment; so a thread notes what it
+//! stamps, in a ring, and at a signal or a wait the detector looks back to where the section began.
+
+use super::Side;
+use super::cell::GRANULE;
+use std::ops::Range;
+
+/// Accesses that a ring holds. A section that makes more is not told apart by them.
+pub const LENGTH: usize = 256;
+
+/// The newest accesses of a thread. Written by its thread only, in the probe also by assembly.
+#[derive(Debug, Clone)]
+#[repr(C)]
+pub struct Journal {
+    /// How many were ever noted.
+    pub count: u64,
+    /// Where the thread's stack is: what it writes there says nothing to others.
+    pub stack: (u64, u64),
+    pub ring: [Noted; LENGTH],
+}
+
+/// An access, as it is noted.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Noted {
+    /// The first granule's address; its lowest bit is set for a read.
+    pub at: u64,
+    /// The bytes from there on.
+    pub bytes: u64,
+}
+
+impl Default for Journal {
+    fn default() -> Journal {
+        Journal { count: 0, stack: (0, 0), ring: [Noted::default(); LENGTH] }
+    }
+}
+
+impl Noted {
+    /// Which side, and the granules with the bytes touched.
+    fn granules(self) -> impl Iterator<Item = (u64, u64)> {
+        let first = self.at & !(GRANULE - 1);
+        let parts = u64::from(u64::BITS).div_ceil(GRANULE);
+        (0..parts).map(move |n| (first + n * GRANULE, self.bytes >> (n * GRANULE) & 0xf))
+    }
+}
+
+impl Journal {
+    /// One more access; of a long one, the part that fits.
+    pub fn note(&mut self, side: Side, (start, end): (u64, u64)) {
+        let first = start & !(GRANULE - 1);
+        let length = end.saturating_sub(start).min(u64::from(u64::BITS) - (start - first));
+        let bytes = u64::MAX.checked_shr(u64::BITS - length as u32).unwrap_or(0) << (start - first);
+        let at = first | u64::from(side == Side::Read);
+        self.ring[self.count as usize % LENGTH] = Noted { at, bytes };
+        self.count += 1;
+    }
+
+    /// What was touched from number `from` up to `to`, as runs of bytes: `touched` is called with the
+    /// side and each. False if some of it is no longer there.
+    pub fn between(&self, from: u64, to: u64, mut touched: impl FnMut(Side, Range<u64>)) -> bool {
+        let oldest = self.count.saturating_sub(LENGTH as u64);
+        for number in from.max(oldest)..to.min(self.count) {
+            let noted = self.ring[number as usize % LENGTH];
+            let side = if noted.at & 1 == 0 { Side::Write } else { Side::Read };
+            if side == Side::Write && (self.stack.0..self.stack.1).contains(&noted.at) {
+                continue;
+            }
+            for (granule, bytes) in noted.granules().filter(|(_, bytes)| *bytes != 0) {
+                let first = u64::from(bytes.trailing_zeros());
+                let last = u64::from(bytes.ilog2());
+                touched(side, granule + first..granule + last + 1);
+            }
+        }
+        from >= oldest
+    }
+}
