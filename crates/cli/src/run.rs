@@ -25,7 +25,7 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use watch::Watch;
+use watch::{Watch, Watched};
 
 /// Finds data races in a program while it runs
 ///
@@ -166,6 +166,14 @@ impl Run {
         // written or started.
         let (choice, detector) = self.detector()?;
         let target = target::resolve(&self.run.program, None)?;
+        if let Some(sanitizer) = target.sanitizer()? {
+            self.verbosity.note(format_args!(
+                "the program is built with {}, whose shadow memory lies where Raddle's would: detection \
+                 will be slow; build it without {}",
+                sanitizer.name(),
+                sanitizer.option(),
+            ));
+        }
         let hooks = hooks(&self.run.hooks)?;
         let hook_files = absolute(&self.run.hooks)?;
         let base = std::env::current_dir().unwrap_or_default();
@@ -180,7 +188,9 @@ impl Run {
 
         let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
         let live = somebody_looks && !self.verbosity.quiet;
-        let mut watch = Watch::new(filter, base, live);
+        let program = self.run.program.clone();
+        let watched = Watched { program, hooks: hook_files, detector };
+        let mut watch = Watch::new(watched, filter, base).telling(live, &run);
         let mut request = request(hooks, choice, self.rules());
         request.schedule = self.run.schedule.options();
         let engine = EngineMode::Probe(request);
@@ -193,7 +203,7 @@ impl Run {
             outcome => outcome,
         };
         let naming = Progress::doing("giving everything its names");
-        let report = watch.report(&self.run.program, hook_files, detector, &outcome);
+        let report = watch.report(&outcome);
         drop(naming);
         let deadlocked = self.leave_schedule(&run, &outcome)?;
         let code = self.tell(&report, &run, output, outcome)?;
@@ -267,7 +277,8 @@ impl Run {
     /// The engine alone, for measuring.
     fn run_bare(&self, base: PathBuf) -> Result<u8, Failure> {
         let logs = RunDirectory::temporary()?;
-        let mut deaf = Watch::new(Filter::default(), base, false);
+        let watched = Watched { program: Vec::new(), hooks: Vec::new(), detector: "none" };
+        let mut deaf = Watch::new(watched, Filter::default(), base);
         Ok(execute(&self.execution(EngineMode::Bare, logs.path()), &mut deaf)?.exit_code())
     }
 

@@ -289,6 +289,50 @@ fn control_c_ends_with_the_report() {
     assert!(ran.stderr.contains("; signal 2 killed the target; report in "), "{ran:?}");
 }
 
+/// Nobody can catch SIGKILL: what was found is in the report already, and the program dies with us.
+#[test]
+fn a_killed_command_leaves_its_report_and_no_process() {
+    let Some(scratch) = compiled(RACY, "for (;;) pause()") else { return };
+    let mut raddle = command(&scratch, &["run", "--timeout", "120s", "--", "./bank"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    // Held by the target, too: at its end, nobody can write any more.
+    let mut stdout = BufReader::new(raddle.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    let report = scratch.path(".raddle/1/report.json");
+    for _ in 0..600 {
+        if report.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    raddle.kill().unwrap();
+    raddle.wait().unwrap();
+    assert_eq!(stdout.read_line(&mut line).unwrap(), 0, "the target is gone");
+    let ran = Ran::new(command(&scratch, &["report"]).output().unwrap());
+    assert!(ran.stdout.contains("R1  data race on counter"), "{ran:?}");
+}
+
+#[test]
+fn sanitizers_are_known() {
+    let Some(scratch) = compiled(RACY, "return 0") else { return };
+    let source = RACY.replace("LAST", "return 0");
+    let compile = |option: &str| scratch.compile("sanitized", &source, &[option]);
+    compile("-fsanitize=address");
+    let run = || Ran::new(command(&scratch, &["run", "--", "./sanitized"]).output().unwrap());
+    let ran = run();
+    ran.exits(66);
+    assert!(ran.stderr.contains("built with AddressSanitizer"), "{ran:?}");
+    assert!(ran.stderr.contains("R1  data race on counter"), "{ran:?}");
+    compile("-fsanitize=thread");
+    let ran = run();
+    ran.exits(126);
+    assert!(ran.stderr.contains("is built with ThreadSanitizer (-fsanitize=thread)"), "{ran:?}");
+}
+
 #[test]
 fn what_cannot_be_done_leaves_nothing() {
     let scratch = Scratch::new();

@@ -66,14 +66,16 @@ pub(crate) fn launch(
     if let Some(cwd) = &execution.cwd {
         command.current_dir(cwd);
     }
+    let shadow = wants_shadow(execution, target)?;
     if let EngineMode::Probe(request) = &execution.engine {
-        write_options(execution, request, start == Start::Serving)?;
+        write_options(execution, request, shadow, start == Start::Serving)?;
     }
     if start == Start::Serving {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let layout = match execution.fixed_layout {
-        false if wants_room(execution) => Layout::set(true).unwrap_or(Layout(None)),
+        // It has room for more threads where the kernel places nothing at random; without, it manages.
+        false if shadow => Layout::set(true).unwrap_or(Layout(None)),
         fixed => Layout::set(fixed)?,
     };
     let spawned = command.spawn();
@@ -81,11 +83,12 @@ pub(crate) fn launch(
     spawned.map_err(ExecuteError::during(format!("starting {}", files.engine.display())))
 }
 
-/// Does the probe keep shadow memory? It has room for more threads where the kernel places nothing at
-/// random; without, it manages.
-fn wants_room(execution: &Execution) -> bool {
-    let EngineMode::Probe(request) = &execution.engine else { return false };
-    matches!(request.detector, Some(DetectorChoice::Hybrid | DetectorChoice::HappensBefore))
+/// Is the probe to keep shadow memory? Not beside that of a sanitizer.
+fn wants_shadow(execution: &Execution, target: &Target) -> Result<bool, ExecuteError> {
+    let EngineMode::Probe(request) = &execution.engine else { return Ok(false) };
+    let wanted =
+        matches!(request.detector, Some(DetectorChoice::Hybrid | DetectorChoice::HappensBefore));
+    Ok(wanted && target.sanitizer()?.is_none())
 }
 
 /// The calling thread's address-space layout, while a child inherits it.
@@ -115,6 +118,7 @@ impl Layout {
 fn write_options(
     execution: &Execution,
     request: &ProbeRequest,
+    shadow: bool,
     serve: bool,
 ) -> Result<(), ExecuteError> {
     let directory = &execution.directory;
@@ -133,6 +137,7 @@ fn write_options(
         only_places: request.only_places.clone(),
         detector: request.detector,
         rules: request.rules,
+        shadow,
         follow: execution.follow,
         command: std::process::id(),
         max_lag: MAX_LAG,

@@ -7,6 +7,7 @@ mod elf;
 mod privileges;
 mod script;
 
+use raddle_symbols::Sanitizer;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -29,6 +30,25 @@ pub struct Target {
     pub elf: PathBuf,
     /// The argument vector, beginning with what the program finds as its own name.
     pub arguments: Vec<OsString>,
+}
+
+impl Target {
+    /// The sanitizer that the program was built with. Refused if it is one that does not bear being run by
+    /// an engine.
+    pub fn sanitizer(&self) -> Result<Option<Sanitizer>, TargetError> {
+        match raddle_symbols::sanitizer(&self.elf) {
+            Some(sanitizer @ (Sanitizer::Memory | Sanitizer::Thread)) => {
+                let why = format!(
+                    "is built with {} ({}), which wants the address space for itself and cannot run \
+                     under Raddle; build it without",
+                    sanitizer.name(),
+                    sanitizer.option(),
+                );
+                Err(TargetError::refused(&self.elf, why))
+            }
+            other => Ok(other),
+        }
+    }
 }
 
 /// Why a program cannot be run.

@@ -3,8 +3,8 @@
 use crate::analysis::Analysis;
 use crate::debug::{At, Debugger};
 use crate::instrument::{Instrumentation, Plan};
-use crate::memory::environment;
 use crate::memory::log::{Log, Writer};
+use crate::memory::{environment, kernel};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::schedule::Scheduler;
@@ -70,6 +70,10 @@ fn try_start(options_file: &str) -> Result<(), String> {
     if options.version != options::VERSION {
         return Err(format!("{options_file} has version {}", options.version));
     }
+    // A server's life is its own affair: the thread that starts it ends before.
+    if !options.serve {
+        kernel::end_with_parent(options.command);
+    }
     if let Some(schedule) = &options.schedule {
         environment::pin(schedule.time == TimeMode::Virtual);
     }
@@ -78,7 +82,8 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
     let log = open_log(&options, None)?;
-    let analysis = options.detector.map(|choice| Analysis::new(choice, options.rules));
+    let analysis =
+        options.detector.map(|choice| Analysis::new(choice, options.rules, options.shadow));
     let shadows = analysis.as_ref().is_some_and(Analysis::is_fast);
     let probe = Probe {
         slots,

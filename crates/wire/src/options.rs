@@ -34,6 +34,8 @@ pub struct ProbeOptions {
     pub detector: Option<DetectorChoice>,
     /// How synchronisation is recognised.
     pub rules: Rules,
+    /// The detector may keep shadow memory.
+    pub shadow: bool,
     /// Report forked children too, each in a log of its own.
     pub follow: bool,
     /// Process id of the command: when it is gone, nobody reads and nobody is waited for.

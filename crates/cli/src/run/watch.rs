@@ -3,6 +3,7 @@
 
 use super::library::Shelf;
 use crate::progress::Progress;
+use crate::runs::Run;
 use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome};
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
@@ -12,9 +13,21 @@ use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often a report is written while the target runs, at most: naming what is in it takes a while.
+const INTERIM: Duration = Duration::from_secs(5);
+
+/// What is watched, as the report has it.
+pub struct Watched {
+    pub program: Vec<OsString>,
+    pub hooks: Vec<PathBuf>,
+    pub detector: &'static str,
+}
 
 /// Gathers what a report is made of.
-pub struct Watch {
+pub struct Watch<'a> {
+    watched: Watched,
     gathered: Gathered,
     shelf: Shelf,
     filter: Filter,
@@ -26,12 +39,35 @@ pub struct Watch {
     heard: bool,
     /// While the target waits for us.
     reading: Option<Progress>,
+    /// Where the report is kept up to date, in case we are killed.
+    kept: Option<&'a Run>,
+    /// When that was last written, and how many findings came since.
+    written: Instant,
+    unwritten: usize,
 }
 
-impl Watch {
-    pub fn new(filter: Filter, base: PathBuf, live: bool) -> Self {
-        let (gathered, shelf) = (Gathered::default(), Shelf::new());
-        Watch { gathered, shelf, filter, base, live, heard: false, reading: None }
+impl<'a> Watch<'a> {
+    pub fn new(watched: Watched, filter: Filter, base: PathBuf) -> Self {
+        Watch {
+            watched,
+            gathered: Gathered::default(),
+            shelf: Shelf::new(),
+            filter,
+            base,
+            live: false,
+            heard: false,
+            reading: None,
+            kept: None,
+            written: Instant::now(),
+            unwritten: 0,
+        }
+    }
+
+    /// Tells of findings at once, if `live`, and keeps the report of `run` up to date.
+    pub fn telling(mut self, live: bool, run: &'a Run) -> Self {
+        self.live = live;
+        self.kept = Some(run);
+        self
     }
 
     /// Did the target get as far as to be watched?
@@ -40,34 +76,46 @@ impl Watch {
     }
 
     /// The report, however the execution ended.
-    pub fn report(
-        &mut self,
-        program: &[OsString],
-        hooks: Vec<PathBuf>,
-        detector: &str,
-        outcome: &Result<Outcome, ExecuteError>,
-    ) -> Report {
-        let lossy = |text: &OsString| text.to_string_lossy().into_owned();
+    pub fn report(&mut self, outcome: &Result<Outcome, ExecuteError>) -> Report {
         let known = outcome.as_ref().ok();
+        self.report_of(known, ended(outcome))
+    }
+
+    fn report_of(&mut self, known: Option<&Outcome>, outcome: findings::Outcome) -> Report {
+        let lossy = |text: &OsString| text.to_string_lossy().into_owned();
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let Watched { program, hooks, detector } = &self.watched;
         let circumstances = Circumstances {
             tool: Tool {
                 name: "raddle".into(),
                 version: env!("CARGO_PKG_VERSION").into(),
-                detector: detector.into(),
+                detector: (*detector).into(),
             },
             target: Target {
                 argv: program.iter().map(lossy).collect(),
                 cwd: self.base.to_string_lossy().into_owned(),
-                hooks: hooks.into_iter().map(|file| lossy(&file.into_os_string())).collect(),
+                hooks: hooks.iter().map(path).collect(),
             },
-            outcome: ended(outcome),
+            outcome,
             without_symbols: known.map_or_else(Vec::new, |outcome| {
-                let paths = outcome.without_symbols.iter();
-                paths.map(|path| path.to_string_lossy().into_owned()).collect()
+                outcome.without_symbols.iter().map(path).collect()
             }),
             warnings: known.map_or_else(Vec::new, |outcome| outcome.warnings.clone()),
         };
         self.gathered.report(circumstances, &self.filter, &mut self.shelf)
+    }
+
+    /// Writes down what was found so far: whoever kills the command leaves no time for it later.
+    fn keep(&mut self) {
+        let Some(run) = self.kept else { return };
+        if self.unwritten == 0 || self.written.elapsed() < INTERIM {
+            return;
+        }
+        let failure = "the command was killed before the target's end".to_owned();
+        let outcome = findings::Outcome { failure: Some(failure), ..Default::default() };
+        // What cannot be written now is tried again at the end, and complained of there.
+        let _ = run.write(&self.report_of(None, outcome));
+        (self.written, self.unwritten) = (Instant::now(), 0);
     }
 }
 
@@ -87,7 +135,7 @@ fn ended(outcome: &Result<Outcome, ExecuteError>) -> findings::Outcome {
     }
 }
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn program(&mut self, process: u32) {
         self.heard = true;
         self.gathered.program(process);
@@ -114,6 +162,7 @@ impl Observer for Watch {
             stack,
         });
         self.gathered.finding(process, number, finding, block);
+        self.unwritten += 1;
     }
 
     fn looked(&mut self, process: u32, looked: Looked) {
@@ -132,6 +181,7 @@ impl Observer for Watch {
                 let _ = writeln!(std::io::stderr(), "raddle: {line}");
             }
         }
+        self.keep();
     }
 }
 

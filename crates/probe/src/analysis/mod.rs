@@ -143,10 +143,10 @@ fn write_finding(thread: &mut ThreadState, record: &Record) {
 }
 
 impl Analysis {
-    /// A detector of this kind.
-    pub fn new(choice: DetectorChoice, rules: Rules) -> Analysis {
+    /// A detector of this kind; with shadow memory, if it may have some and there is room.
+    pub fn new(choice: DetectorChoice, rules: Rules, shadow: bool) -> Analysis {
         let works = boxcar::Vec::new();
-        works.push(Work::new(choice, rules, Shadow::new()));
+        works.push(Work::new(choice, rules, shadow.then(Shadow::new).flatten()));
         Analysis { choice, rules, works, current: AtomicUsize::new(0) }
     }
 

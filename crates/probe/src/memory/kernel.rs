@@ -54,6 +54,15 @@ pub fn flags_of(descriptor: i32) -> i32 {
     call(libc::SYS_fcntl, [descriptor as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) as i32
 }
 
+/// This process is to be killed when its parent dies, if that is `parent`: whoever kills the command,
+/// which cannot see it coming, expects the program to be gone too.
+pub fn end_with_parent(parent: u32) {
+    if call(libc::SYS_getppid, [0; 6]) == i64::from(parent) {
+        let arguments = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 0, 0, 0, 0];
+        call(libc::SYS_prctl, arguments);
+    }
+}
+
 /// Makes a system call with the target's arguments, or with ours: an error is a negative number.
 ///
 /// What it does to the target's memory is what the target's own call would have done; calls that
