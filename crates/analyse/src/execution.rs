@@ -270,10 +270,10 @@ impl Execution {
         self.orders.advance(thread);
     }
 
-    /// The last tick of a chain that is ordered before what a thread does now: in the weak order, and
-    /// in the full one.
-    pub fn known(&self, thread: ThreadId, chain: Chain) -> (u64, u64) {
-        self.orders.known(thread, chain)
+    /// By chain, the last tick that is ordered before what a thread does now: in the weak order, and in
+    /// the full one. Without end.
+    pub fn known(&self, thread: ThreadId) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.orders.known(thread)
     }
 
     /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside

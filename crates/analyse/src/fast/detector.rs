@@ -221,7 +221,7 @@ impl<P: Planes> FastHybrid<P> {
         use EventKind::*;
         let mut state = self.lock();
         let state = &mut *state;
-        if !matches!(event.kind, ThreadStart { .. }) {
+        if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);
         }
         state.execution.before(event);
@@ -258,6 +258,11 @@ impl<P: Planes> FastHybrid<P> {
             if state.threads.contains_key(&robbed) {
                 self.refresh(state, robbed);
             }
+        }
+        if matches!(event.kind, DetectionSwitched { .. }) {
+            // It is about everybody.
+            let threads: Vec<ThreadId> = state.threads.keys().copied().collect();
+            threads.into_iter().for_each(|thread| drop(self.refresh(state, thread)));
         }
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);
@@ -329,8 +334,8 @@ impl<P: Planes> FastHybrid<P> {
         let id = state.threads[&thread].id;
         self.planes.set_locks(number, tick, id);
         standing.set(number, tick, id);
-        for (number, slot) in state.slots.iter().enumerate().take(state.execution.width()) {
-            let (weak, full) = state.execution.known(thread, Chain(number as u32));
+        let known = state.execution.known(thread).take(state.execution.width());
+        for ((number, slot), (weak, full)) in state.slots.iter().enumerate().zip(known) {
             let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
             standing.set_known(number, after(weak), after(full));
         }
@@ -511,6 +516,13 @@ impl<P: Planes> FastHybrid<P> {
 }
 
 impl State {
+    /// Is a thread known, and its standing what its last event made it? Events of others that change it
+    /// bring it up to date themselves.
+    fn stands(&self, thread: ThreadId) -> bool {
+        let locks = self.execution.locks(thread);
+        self.threads.get(&thread).is_some_and(|member| Arc::ptr_eq(&member.locks, locks))
+    }
+
     /// Who counted in a slot at a tick, and which of its chain's it is.
     fn when(&self, number: usize, tick: u32) -> (ThreadId, Stamp) {
         let slot = &self.slots[number];

@@ -42,7 +42,7 @@ use super::{Clocks, forget_in};
 use crate::held::LockChange;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes remembered of one critical section. The test of a loop and what makes it true are short; a
@@ -89,10 +89,10 @@ pub(super) struct Conditions {
     rule: ConditionRule,
     conditions: BTreeMap<Address, Condition>,
     /// How many signals a waiting thread's condition had when the wait began.
-    waiting: HashMap<ThreadId, (Address, u64)>,
-    sections: HashMap<ThreadId, Section>,
+    waiting: FxHashMap<ThreadId, (Address, u64)>,
+    sections: FxHashMap<ThreadId, Section>,
     /// Woken from which condition, and by whom is not yet clear.
-    undecided: HashMap<ThreadId, Address>,
+    undecided: FxHashMap<ThreadId, Address>,
 }
 
 impl Conditions {
@@ -100,9 +100,9 @@ impl Conditions {
         Conditions {
             rule,
             conditions: BTreeMap::new(),
-            waiting: HashMap::new(),
-            sections: HashMap::new(),
-            undecided: HashMap::new(),
+            waiting: FxHashMap::default(),
+            sections: FxHashMap::default(),
+            undecided: FxHashMap::default(),
         }
     }
 

@@ -165,11 +165,12 @@ impl Orders {
         self.threads.advance(thread);
     }
 
-    /// The last tick of a chain that is ordered before what `thread` does now: weak, full.
-    pub fn known(&self, thread: ThreadId, chain: Chain) -> (u64, u64) {
-        self.threads
-            .clocks(thread)
-            .map_or((0, 0), |clocks| (clocks.weak.tick(chain), clocks.full.tick(chain)))
+    /// By chain, the last tick that is ordered before what `thread` does now: weak, full. Without end.
+    pub fn known(&self, thread: ThreadId) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let clocks = self.threads.clocks(thread);
+        (0..).map(Chain).map(move |chain| {
+            clocks.map_or((0, 0), |clocks| (clocks.weak.tick(chain), clocks.full.tick(chain)))
+        })
     }
 
     /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside
