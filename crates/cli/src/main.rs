@@ -18,7 +18,6 @@ mod interrupt;
 mod kept;
 mod known;
 mod names;
-mod nearest;
 mod progress;
 mod recording;
 mod replay;
