@@ -64,6 +64,7 @@ The keys of the JSON form are described in docs/run.md, the other forms in docs/
 impl Report {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
+        self.forms.check()?;
         let file = Run::find(self.run.as_deref())?;
         let mut report = runs::read(&file)?;
         let filter = self.known.filter(&std::env::current_dir().unwrap_or_default())?;

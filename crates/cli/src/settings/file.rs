@@ -57,7 +57,7 @@ impl File {
     pub fn read(path: &Path, command: &Command) -> Result<File, Failure> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(Failure::during(format_args!("reading {name}")))?;
+            .map_err(Failure::reading(format_args!("reading {name}"), path))?;
         let wrong = |error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = line_of(&text, at);

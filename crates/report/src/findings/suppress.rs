@@ -319,7 +319,10 @@ mod tests {
             toml("kind = 'data-rcae'\nreason = 'x'"),
             "line 2: there is no kind of finding called data-rcae; did you mean data-race?"
         );
-        assert_eq!(said("s.toml", "\n[[supress]]"), "line 2: there is no key supress; did you mean suppress?");
+        assert_eq!(
+            said("s.toml", "\n[[supress]]"),
+            "line 2: there is no key supress; did you mean suppress?"
+        );
         let late = toml("function = 'f'\nreason = 'x'\nexpires = 'soon'");
         assert!(late.starts_with("line 5: "), "{late}");
     }
