@@ -184,7 +184,8 @@ impl Lister<'_> {
             // That `operator new` called `malloc` is no news.
             shown.remove(0);
         }
-        let at = shown.first().map(|at| place(&calls[*at], &self.style.base));
+        let known = shown.first().map(|at| &calls[*at]).filter(|at| words::says_something(at));
+        let at = known.map(|at| place(at, &self.style.base));
         let memory = words::memory(finding, self.report, at, &self.style.base);
         let line = Line::new(2).hanging(9).tinted(Tint::Heading, "where: ").text(&memory);
         self.push(line);

@@ -422,7 +422,12 @@ pub(in crate::findings) fn called_at(stack: &[Frame], base: &Path) -> Option<Str
 
 /// Where in the program's own code a stack comes from.
 pub(in crate::findings) fn called_from(stack: &[Frame]) -> Option<&Frame> {
-    stack.get(own_frame(stack).unwrap_or(0))
+    stack.get(own_frame(stack).unwrap_or(0)).filter(|frame| says_something(frame))
+}
+
+/// Is anything known of it? What the kernel mapped for a thread's stack, say, nobody called for.
+pub(in crate::findings) fn says_something(frame: &Frame) -> bool {
+    frame.module.is_some() || frame.function.is_some() || frame.offset.0 != 0
 }
 
 /// `1 thread`, `2 threads`.
