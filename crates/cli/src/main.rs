@@ -109,9 +109,7 @@ fn main() -> ExitCode {
             if let Some(origin) = origin {
                 eprintln!("raddle: that value comes from {origin}");
             }
-            for tip in
-                [program_tip(&error), command_tip(&error), option_tip(&error)].into_iter().flatten()
-            {
+            for tip in [program_tip(&error), command_tip(&error)].into_iter().flatten() {
                 eprintln!("{tip}");
             }
             return match error.use_stderr() {
@@ -166,31 +164,6 @@ fn command_tip(error: &clap::Error) -> Option<String> {
         .then(|| format!("raddle: there is no command {wrong}{near}"))
 }
 
-/// The option that was meant, where clap sees none that is similar enough, or none because other words are
-/// passed on.
-fn option_tip(error: &clap::Error) -> Option<String> {
-    let typed: Vec<String> = std::env::args().skip(1).collect();
-    option_near(error, typed.iter().map(String::as_str))
-}
-
-fn option_near<'a>(error: &clap::Error, typed: impl Iterator<Item = &'a str>) -> Option<String> {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let ContextValue::String(wrong) = error.get(ContextKind::InvalidArg)? else { return None };
-    let told = error.get(ContextKind::SuggestedArg).is_some();
-    let name = wrong.split('=').next()?.strip_prefix("--")?;
-    if error.kind() != ErrorKind::UnknownArgument || told {
-        return None;
-    }
-    let root = Raddle::command();
-    let mut command = &root;
-    for word in typed {
-        command = command.find_subcommand(word).unwrap_or(command);
-    }
-    let names = command.get_arguments().chain(root.get_arguments()).filter_map(|a| a.get_long());
-    let near = did_you_mean(name, names).replacen("; did you mean ", "; did you mean --", 1);
-    (!near.is_empty()).then(|| format!("raddle: there is no option --{name}{near}"))
-}
-
 /// Does this subcommand end with `-- PROGRAM`?
 fn takes_a_program(subcommand: &str) -> bool {
     let command = Raddle::command();
@@ -239,10 +212,6 @@ mod tests {
         let short = Raddle::try_parse_from(["raddle", "rnu", "--", "x"]).unwrap_err();
         let tip = command_tip(&short).unwrap();
         assert_eq!(tip, "raddle: there is no command rnu; did you mean run?");
-        let words = ["raddle", "cargo", "test", "--sarf", "x"];
-        let passed = Raddle::try_parse_from(words).unwrap_err();
-        let tip = option_near(&passed, words.into_iter()).unwrap();
-        assert_eq!(tip, "raddle: there is no option --sarf; did you mean --sarif?");
         let command = said(&["event", "--", "x"]);
         assert!(command.contains("'events'"), "{command}");
         let target = said(&["events"]);

@@ -14,11 +14,8 @@ pub fn near_file(path: &Path) -> String {
     let Some(wrong) = path.file_name().and_then(|name| name.to_str()) else { return String::new() };
     // The directory as it was typed: `./`, or none.
     let typed = path.to_str().and_then(|path| path.strip_suffix(wrong)).unwrap_or_default();
-    did_you_mean(wrong, names.iter().map(String::as_str)).replacen(
-        "did you mean ",
-        &format!("did you mean {typed}"),
-        1,
-    )
+    did_you_mean(wrong, names.iter().map(String::as_str).filter(|name| alike(name, wrong)))
+        .replacen("did you mean ", &format!("did you mean {typed}"), 1)
 }
 
 /// The same for a command by its name: `; did you mean pigz?`
@@ -27,12 +24,14 @@ pub fn near_command(name: &Path) -> String {
     let names = std::env::split_paths(&path).flat_map(|directory| names_in(&directory));
     let names: Vec<String> = names.collect();
     let wrong = name.to_str().unwrap_or_default();
-    // Among thousands of names something is always a little alike: one letter must be enough.
-    let alike = |known: &&str| {
-        let letters = known.len().abs_diff(wrong.len()) <= 1 && known.len() > 2;
-        letters && known.chars().next() == wrong.chars().next()
-    };
-    did_you_mean(wrong, names.iter().map(String::as_str).filter(alike))
+    did_you_mean(wrong, names.iter().map(String::as_str).filter(|name| alike(name, wrong)))
+}
+
+/// Among many names something is always a little like what was typed; a slip keeps the first letter and
+/// nearly the length.
+fn alike(name: &str, wrong: &str) -> bool {
+    let slips = name.len().abs_diff(wrong.len()) <= 1;
+    slips && name.len() > 2 && name.chars().next() == wrong.chars().next()
 }
 
 fn names_in(directory: &Path) -> Vec<String> {
@@ -53,6 +52,7 @@ mod tests {
         assert_eq!(near, format!("; did you mean {here}/known.toml?"));
         assert_eq!(near_file(&scratch.path().join("known.toml")), "");
         assert_eq!(near_file(&scratch.path().join("elephant")), "");
+        assert_eq!(near_file(&scratch.path().join("bank.toml")), "");
         assert_eq!(near_file(Path::new("/none/at/all")), "");
     }
 }
