@@ -169,7 +169,7 @@ fn configuration_reaches_the_run() {
         line.split_whitespace().map(String::from).collect::<Vec<_>>()
     };
     assert_eq!(line("--error-exitcode ")[1], "7");
-    assert!(line("--error-exitcode ")[2].ends_with("raddle.toml"), "{said}");
+    assert!(line("--error-exitcode ")[2].ends_with("raddle.toml:2"), "{said}");
     assert_eq!(line("--error-exitcode ")[3], "[run]");
     assert_eq!(
         line("--format ")[1..],
