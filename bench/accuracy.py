@@ -154,7 +154,8 @@ def compile_for(program, peer, level):
         standard = "-std=gnu17" if program.source.suffix == ".c" else "-std=c++20"
         words = [compiler, *options, "-g", "-pthread", standard, level, *peer.compile,
                  f"-I{CORPUS / 'support'}"]
-    unfinished = f"{made}.{os.getpid()}.{peer.name}"
+    # No dots: rustc names its intermediate files by what stands before the first, and two of these would share them.
+    unfinished = directory / f"{made.name.replace('.', '-')}-{os.getpid()}-{peer.name}"
     done = subprocess.run([*words, program.source, "-o", unfinished], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError((done.stderr.strip().splitlines() or ["compiler failed"])[0])

@@ -122,6 +122,23 @@ impl FromStr for ThreadSelector {
     }
 }
 
+/// A whole number; what is nearly one is answered with the one that was meant.
+pub fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| {
+        let digits = text.replace(['_', ',', ' ', '\''], "");
+        let meant = match digits.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok().map(|number| number.to_string()),
+            None => Some(digits),
+        };
+        let meant = meant.filter(|number| number.parse::<T>().is_ok());
+        let near = meant.map(|number| format!("; did you mean {number}?")).unwrap_or_default();
+        match text.is_empty() || !text.bytes().all(|c| c.is_ascii_digit()) {
+            true => format!("expected a whole number such as 7{near}"),
+            false => "the number is too large".to_owned(),
+        }
+    })
+}
+
 /// `30`, `30s`, `1.5m`, `200ms`, `2h`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "expected a time such as 30s, 5m, 1.5h or 200ms".to_owned();
@@ -155,6 +172,18 @@ mod tests {
         for wrong in ["", "s", "-1", "0", "1d", "1 s", "nan", "inf", "1e300h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(whole::<u64>("abc"), Err("expected a whole number such as 7".into()));
+        let near =
+            |number| Err(format!("expected a whole number such as 7; did you mean {number}?"));
+        assert_eq!(whole::<u64>("1_000"), near("1000"));
+        assert_eq!(whole::<u64>("0x10"), near("16"));
+        assert_eq!(whole::<u8>("300"), Err("the number is too large".into()));
+        assert!(whole::<u64>("").is_err() && whole::<u64>("-1").is_err());
     }
 
     #[test]

@@ -56,7 +56,8 @@ impl Baseline {
         std::fs::write(&unfinished, known.to_json())
             .and_then(|()| std::fs::rename(&unfinished, &self.file))
             .map_err(Failure::during(format_args!("writing {name}")))?;
-        println!("{name} knows {} findings, {new} of them new", known.len());
+        let findings = if known.len() == 1 { "finding" } else { "findings" };
+        println!("{name} knows {} {findings}, {new} of them new", known.len());
         Ok(0)
     }
 }

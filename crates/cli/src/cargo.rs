@@ -84,6 +84,8 @@ impl Cargo {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
         let typed: Vec<OsString> = std::env::args_os().collect();
+        let (What::Test(words) | What::Bench(words) | What::Run(words)) = &self.what;
+        words.forms.check()?;
         match self.what {
             What::Test(words) => {
                 let (cargo, harness) = words.split(&typed);

@@ -2,9 +2,9 @@
 
 use crate::Raddle;
 use crate::failure::Failure;
-use crate::nearest::did_you_mean;
 use crate::settings::{self, Settings, shown, variable};
 use clap::{Args, CommandFactory};
+use raddle_report::nearest::did_you_mean;
 use std::fmt::Write;
 
 /// Prints the options in force and where they come from

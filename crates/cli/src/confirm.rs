@@ -8,9 +8,10 @@
 
 mod imported;
 pub mod locate;
+mod output;
 pub mod tally;
 
-use crate::arguments::{Verbosity, duration};
+use crate::arguments::{Verbosity, duration, whole};
 use crate::detect::Detection;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -25,7 +26,7 @@ use locate::{Code, Located, Locator};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
 use raddle_report::findings::text::fixed;
-use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target};
+use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target, lines_of};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +55,7 @@ pub struct Confirm {
     run: Option<String>,
 
     /// Executions per finding, at most
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 20)]
     trials: u64,
 
     /// Only this finding (R3); may be repeated
@@ -70,7 +71,7 @@ pub struct Confirm {
     import: Option<PathBuf>,
 
     /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 1)]
     seed: u64,
 
     /// What the target sees of time
@@ -86,7 +87,7 @@ pub struct Confirm {
     timeout: Duration,
 
     /// Executions at a time [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     jobs: Option<usize>,
 
     /// Start the program anew for each execution, instead of copying it at its main function
@@ -138,7 +139,7 @@ impl Confirm {
             .collect();
         let rebuilt: Vec<&Finding> =
             wanted.iter().copied().filter(|finding| locator.is_rebuilt(finding)).collect();
-        let reported = self.reported(&report, &rebuilt)?;
+        let now = self.now(&report, &rebuilt)?;
         let rebuilt: BTreeSet<&str> = rebuilt.iter().map(|finding| finding.id.as_str()).collect();
         let mut habits = Habits::default();
         let mut confirmed = false;
@@ -175,10 +176,27 @@ impl Confirm {
                 // What was not tried is not in the report either.
                 break;
             }
+            let happened = confirmation.hits > 0;
             if is_rebuilt {
-                let reported = reported.contains(&finding.fingerprint);
-                let is_fixed = !reported && confirmation.hits == 0;
-                confirmation.rebuilt = Some(Rebuilt { found, reported, fixed: is_fixed });
+                let reported = now.reports(finding);
+                let rebuilt = Rebuilt { found, reported, fixed: !reported && !happened };
+                let tried = confirmation.trials == 0 || confirmation.failed < confirmation.trials;
+                let doubt = match () {
+                    () if interrupt.came() => Some("interrupted"),
+                    () if !tried => Some("no execution of the new build could be watched"),
+                    () => now.doubt,
+                };
+                match doubt.filter(|_| rebuilt.fixed) {
+                    None => confirmation.rebuilt = Some(rebuilt),
+                    Some(doubt) => {
+                        println!("  {doubt}: whether it is fixed is not known");
+                        continue;
+                    }
+                }
+            }
+            if interrupt.came() && !happened && finding.is_confirmed() {
+                // Too few trials to take back what more of them have shown.
+                break;
             }
             if let Some(fixed) = fixed(&confirmation) {
                 println!("  {fixed}");
@@ -247,19 +265,32 @@ impl Confirm {
         Detection { program, cwd, hooks, time: self.time, timeout: self.timeout }
     }
 
-    /// The fingerprints that the detector gives the programs of these findings as they are built now.
-    fn reported(&self, report: &Report, rebuilt: &[&Finding]) -> Result<BTreeSet<String>, Failure> {
+    /// What the detector says of the programs of these findings as they are built now.
+    fn now(&self, report: &Report, rebuilt: &[&Finding]) -> Result<Now, Failure> {
         let mut targets: Vec<&Target> = rebuilt.iter().map(|f| report.target_of(f)).collect();
         targets.dedup();
-        let mut fingerprints = BTreeSet::new();
+        let mut now = Now::default();
         for target in targets {
             let _progress = Progress::doing("the program was rebuilt: looking for its races");
             let (program, hooks) = (Confirm::words(&target.argv), self.hooks(target));
             let detection = self.detection(&program, Some(Path::new(&target.cwd)), &hooks);
-            let now = detection.aside(self.seed)?;
-            fingerprints.extend(now.findings.into_iter().map(|finding| finding.fingerprint));
+            let found = detection.aside(self.seed)?;
+            for finding in found.findings {
+                now.lines.extend(lines_of(&finding));
+                now.fingerprints.insert(finding.fingerprint);
+            }
+            let outcome = &found.outcome;
+            let as_before = outcome.signal == report.outcome.signal;
+            now.doubt = match () {
+                () if outcome.timed_out => Some("the new build took longer than --timeout"),
+                () if outcome.failure.is_some() => Some("the new build could not be watched"),
+                () if outcome.signal.is_some() && !as_before => {
+                    Some("a signal ended the new build")
+                }
+                () => now.doubt,
+            };
         }
-        Ok(fingerprints)
+        Ok(now)
     }
 
     /// The hook files of the run, and ours.
@@ -381,6 +412,25 @@ impl Confirm {
     fn workers(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         self.jobs.unwrap_or_else(processors)
+    }
+}
+
+/// The programs of findings after they were rebuilt.
+#[derive(Debug, Default)]
+struct Now {
+    /// What the detector reports.
+    fingerprints: BTreeSet<String>,
+    /// The pairs of lines of it.
+    lines: BTreeSet<String>,
+    /// Why it may not have seen everything.
+    doubt: Option<&'static str>,
+}
+
+impl Now {
+    /// Does the detector still report it? The new build may have other instructions for its lines.
+    fn reports(&self, finding: &Finding) -> bool {
+        let lines = lines_of(finding).is_some_and(|lines| self.lines.contains(&lines));
+        lines || self.fingerprints.contains(&finding.fingerprint)
     }
 }
 

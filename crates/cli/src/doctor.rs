@@ -10,6 +10,13 @@ use std::process::{Command, Stdio};
 ///
 /// Exits with 0 if it has, with 1 if something is missing. Remarks do not count.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  Can this machine do it?
+      raddle doctor
+
+  In a script
+      raddle doctor > /dev/null || echo 'Raddle cannot run here'")]
 pub struct Doctor {}
 
 /// What was looked at, and what came of it.

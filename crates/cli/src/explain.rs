@@ -1,7 +1,6 @@
 //! `raddle explain`: what a finding, a kind of finding or a rule means, and what to do about it.
 
 use crate::failure::Failure;
-use crate::nearest::did_you_mean;
 use crate::runs;
 use crate::terminal;
 use clap::Args;
@@ -9,6 +8,7 @@ use raddle_report::Report;
 use raddle_report::explain::{self, Topic};
 use raddle_report::findings::text::{self, Style};
 use raddle_report::findings::{Entry, Finding};
+use raddle_report::nearest::did_you_mean;
 use std::fmt::Write;
 use std::path::Path;
 

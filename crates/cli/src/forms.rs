@@ -56,6 +56,19 @@ impl Forms {
         [html, sarif, junit, gen_suppressions].iter().any(|file| file.is_some())
     }
 
+    /// Finds out early that there is no directory for a file: after a long run is too late.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Forms { html, sarif, junit, gen_suppressions } = self;
+        for file in [html, sarif, junit, gen_suppressions].into_iter().flatten() {
+            let directory = file.parent().filter(|above| !above.as_os_str().is_empty());
+            if let Some(directory) = directory.filter(|above| !above.is_dir()) {
+                let what = format!("there is no directory {}", directory.display());
+                return Err(Failure::Other(format!("writing {}: {what}", file.display())));
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what was asked for.
     pub fn write(&self, report: &Report) -> Result<(), Failure> {
         for (file, form) in

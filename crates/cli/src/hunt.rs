@@ -2,7 +2,7 @@
 //! what is left of its time on executions under random, PCT and lock-directed schedules, in which bugs without a
 //! data race (lost updates between two critical sections, order violations, deadlocks) show too.
 
-use crate::arguments::{Verbosity, duration};
+use crate::arguments::{Verbosity, duration, whole};
 use crate::confirm::absolute;
 use crate::confirm::locate::{Code, Located, Locator};
 use crate::confirm::tally::effect_of;
@@ -43,11 +43,11 @@ pub struct Hunt {
     budget: Duration,
 
     /// At most so many executions after the races
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 1_000)]
     executions: u64,
 
     /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 1)]
     seed: u64,
 
     /// What the target sees of time
@@ -71,7 +71,7 @@ pub struct Hunt {
     policy: Option<PolicyName>,
 
     /// Executions at a time [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     jobs: Option<usize>,
 
     /// Start the program anew for each execution, instead of copying it at its main function

@@ -81,6 +81,6 @@ pub fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 
 fn read(path: &Path, what: &str) -> Result<String, Failure> {
     let bytes = std::fs::read(path)
-        .map_err(Failure::during(format_args!("reading the {what} {}", path.display())))?;
+        .map_err(Failure::reading(format_args!("reading the {what} {}", path.display()), path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -18,7 +18,7 @@ mod interrupt;
 mod kept;
 mod known;
 mod names;
-mod nearest;
+mod near_file;
 mod progress;
 mod recording;
 mod replay;
@@ -33,6 +33,7 @@ mod trial;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
+use raddle_report::nearest::did_you_mean;
 use settings::{Settings, Stop};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -108,7 +109,7 @@ fn main() -> ExitCode {
             if let Some(origin) = origin {
                 eprintln!("raddle: that value comes from {origin}");
             }
-            if let Some(tip) = program_tip(&error) {
+            for tip in [program_tip(&error), command_tip(&error)].into_iter().flatten() {
                 eprintln!("{tip}");
             }
             return match error.use_stderr() {
@@ -146,6 +147,21 @@ fn program_tip(error: &clap::Error) -> Option<String> {
     let is_program = error.kind() == ErrorKind::UnknownArgument && !wrong.starts_with('-');
     is_program
         .then(|| format!("raddle: the program stands after dashes: raddle {subcommand} -- {wrong}"))
+}
+
+/// The command that was meant, where clap sees none that is similar enough.
+fn command_tip(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let unknown = error.kind() == ErrorKind::InvalidSubcommand;
+    let told = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let ContextValue::String(wrong) = error.get(ContextKind::InvalidSubcommand)? else {
+        return None;
+    };
+    let command = Raddle::command();
+    let names = command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name());
+    let near = did_you_mean(wrong, names);
+    (unknown && !told && !near.is_empty())
+        .then(|| format!("raddle: there is no command {wrong}{near}"))
 }
 
 /// Does this subcommand end with `-- PROGRAM`?
@@ -193,6 +209,9 @@ mod tests {
         assert!(format.contains("'json'"), "{format}");
         let option = said(&["events", "--cuont", "--", "x"]);
         assert!(option.contains("a similar argument exists: '--count'"), "{option}");
+        let short = Raddle::try_parse_from(["raddle", "rnu", "--", "x"]).unwrap_err();
+        let tip = command_tip(&short).unwrap();
+        assert_eq!(tip, "raddle: there is no command rnu; did you mean run?");
         let command = said(&["event", "--", "x"]);
         assert!(command.contains("'events'"), "{command}");
         let target = said(&["events"]);

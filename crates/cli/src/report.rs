@@ -64,10 +64,15 @@ The keys of the JSON form are described in docs/run.md, the other forms in docs/
 impl Report {
     /// Runs the subcommand.
     pub fn run(self) -> Result<u8, Failure> {
+        self.forms.check()?;
         let file = Run::find(self.run.as_deref())?;
         let mut report = runs::read(&file)?;
         let filter = self.known.filter(&std::env::current_dir().unwrap_or_default())?;
-        filter.sift(&mut report.findings, &mut report.summary);
+        let known = report.summary.warnings.len();
+        filter.sift(&mut report.findings, &report.modules, &mut report.summary);
+        for warning in report.summary.warnings[known..].iter().filter(|_| !self.quiet) {
+            eprintln!("raddle: warning: {warning}");
+        }
         // What was confirmed or classified since the run leads. The sort is stable, and the names stay.
         report.findings.sort_by_key(Finding::importance);
         self.forms.write(&report)?;

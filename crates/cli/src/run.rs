@@ -178,6 +178,7 @@ impl Run {
         let hook_files = absolute(&self.run.hooks)?;
         let base = std::env::current_dir().unwrap_or_default();
         let filter = self.known.filter(&base)?;
+        self.forms.check()?;
         if self.run.engine == Engine::Bare {
             return self.run_bare(base);
         }

@@ -1,5 +1,6 @@
 //! `--policy`, `--seed` and `--time`: the same words for every command that runs a program.
 
+use crate::arguments::whole;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use raddle_execute::Control;
@@ -20,11 +21,11 @@ pub struct ScheduleArguments {
     pub policy: Option<PolicyName>,
 
     /// What the policy draws its decisions from: the same seed is the same execution
-    #[arg(long, value_name = "N", help_heading = "Scheduling")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Scheduling")]
     pub seed: Option<u64>,
 
     /// How many ordering constraints --policy pct looks for
-    #[arg(long, value_name = "D", default_value_t = 3, help_heading = "Scheduling")]
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, default_value_t = 3, help_heading = "Scheduling")]
     pub depth: u32,
 
     /// What a scheduled target sees of time: `real` for programs that talk to the outside

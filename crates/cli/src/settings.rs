@@ -10,11 +10,11 @@
 mod file;
 
 use crate::failure::Failure;
-use crate::nearest::did_you_mean;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use file::File;
+use raddle_report::nearest::did_you_mean;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub struct Settings {
 pub struct Setting {
     /// As many as the option takes.
     pub values: Vec<String>,
-    /// Who says so: `RADDLE_TIMEOUT`, `raddle.toml [profile.ci]`.
+    /// Who says so: `RADDLE_TIMEOUT`, `raddle.toml:7 [profile.ci]`.
     pub origin: String,
 }
 
@@ -113,9 +113,10 @@ impl Settings {
             true => base.join(text).display().to_string(),
             false => text,
         });
+        let line = file.line(table.as_deref(), name);
         let origin = match table {
-            Some(table) => format!("{} [{table}]", file.path.display()),
-            None => file.path.display().to_string(),
+            Some(table) => format!("{}:{line} [{table}]", file.path.display()),
+            None => format!("{}:{line}", file.path.display()),
         };
         Some(Setting { values: values.collect(), origin })
     }

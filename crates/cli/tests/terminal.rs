@@ -95,6 +95,38 @@ fn ctrl_c_ends_with_what_was_found_so_far() {
 }
 
 #[test]
+fn a_report_fits_the_screen_with_what_to_type_next() {
+    let Some(scratch) = program() else { return };
+    let Some(run) = shown(&scratch, 80, "", &["run", "--quiet", "--", "./bank"]) else { return };
+    assert_eq!(run.code, 66, "{run:?}");
+    let report = shown(&scratch, 80, "", &["report"]).unwrap();
+    // The prompt needs a row, too.
+    assert!(report.screen.lines().count() < terminal::ROWS, "{report:?}");
+    assert!(report.screen.trim_end().ends_with("next: raddle confirm R1"), "{report:?}");
+}
+
+#[test]
+fn who_is_interrupted_does_not_hear_that_it_is_fixed() {
+    let Some(scratch) = program() else { return };
+    let Some(run) = shown(&scratch, 120, "", &["run", "--quiet", "--", "./bank", "15"]) else {
+        return;
+    };
+    assert_eq!(run.code, 66, "{run:?}");
+    // Another build, in which one thread ends before the next begins: the line is there, to be tried.
+    let (each, one) = ("for (int i = 0; i < 2; i++) ", "pthread_join(threads[i], NULL);");
+    let created = "pthread_create(&threads[i], NULL, writer, NULL);";
+    let fixed = RACY.replace(&format!("{each}{one}"), "");
+    let fixed = fixed.replace(created, &format!("{{ {created} {one} }}"));
+    scratch.compile("bank", &fixed, &["-O1"]);
+    let arguments = ["confirm", "--time", "real", "--trials", "1000", "--jobs", "1"];
+    let confirm = shown(&scratch, 120, " of 1000 trials, ", &arguments).unwrap();
+    assert!(!confirm.screen.contains("fixed, as far as"), "{confirm:?}");
+    assert!(confirm.screen.contains("whether it is fixed is not known"), "{confirm:?}");
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    assert!(!report.contains("\"rebuilt\": {"), "{report}");
+}
+
+#[test]
 fn a_hunt_that_is_interrupted_says_so_and_leaves_no_progress_behind() {
     let Some(scratch) = program() else { return };
     let arguments =

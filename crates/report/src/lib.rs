@@ -7,6 +7,7 @@
 //! - [`counts`]: how many of what, per thread and per place.
 //! - [`explain`]: what the words of a report mean.
 //! - [`import`]: pairs of places from the reports of other tools.
+//! - [`nearest`]: the right word nearest to a wrong one.
 //! - [`findings`]: what is wrong with the program: `report.json` and the report on the terminal.
 
 pub mod counts;
@@ -16,6 +17,7 @@ pub mod findings;
 mod hex;
 pub mod import;
 pub mod names;
+pub mod nearest;
 pub mod paint;
 pub mod world;
 

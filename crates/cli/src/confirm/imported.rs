@@ -21,7 +21,7 @@ impl Confirm {
         let context = || format!("importing {}", log.display());
         let elf = target::resolve(&self.program, None)?.elf;
         let elf = elf.canonicalize().unwrap_or(elf);
-        let candidates = import::import(log).map_err(Failure::during(context()))?;
+        let candidates = import::import(log).map_err(Failure::reading(context(), log))?;
         if candidates.is_empty() {
             return Ok(None);
         }

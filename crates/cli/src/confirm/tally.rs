@@ -1,5 +1,6 @@
 //! What the trials of one finding came to.
 
+use super::output;
 use crate::failure::Failure;
 use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult};
@@ -102,8 +103,10 @@ impl Tally {
             _ => {}
         }
         let usual = self.habit.output.get_or_insert_with(|| written.output.clone());
-        let same = *usual == written.output;
-        if same { Harm::NOTHING.into() } else { Harm::OTHER_OUTPUT.into() }
+        match output::same(usual, &written.output) {
+            true => Harm::NOTHING.into(),
+            false => Harm::OTHER_OUTPUT.into(),
+        }
     }
 
     /// Did the race happen?

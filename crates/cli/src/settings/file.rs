@@ -14,15 +14,16 @@
 
 use super::options;
 use crate::failure::Failure;
-use crate::nearest::did_you_mean;
 use clap::Command;
+use raddle_report::nearest::did_you_mean;
 use std::path::{Path, PathBuf};
-use toml::{Spanned, Table};
+use toml::Table;
 
 /// A file that was read and found right.
 #[derive(Debug)]
 pub struct File {
     pub path: PathBuf,
+    text: String,
     table: Table,
 }
 
@@ -56,19 +57,23 @@ impl File {
     pub fn read(path: &Path, command: &Command) -> Result<File, Failure> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(Failure::during(format_args!("reading {name}")))?;
+            .map_err(Failure::reading(format_args!("reading {name}"), path))?;
         let wrong = |error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = line_of(&text, at);
             Failure::Other(format!("{name}:{line}: {}", error.message().replace('\n', " ")))
         };
         let table: Table = toml::from_str(&text).map_err(wrong)?;
-        let keys: Keys = toml::from_str(&text).map_err(wrong)?;
         let check = Check { command, text: &text };
         check
-            .table(&keys, &table, None, true)
+            .table("", &table, None)
             .map_err(|(line, what)| Failure::Other(format!("{name}:{line}: {what}")))?;
-        Ok(File { path: path.to_owned(), table })
+        Ok(File { path: path.to_owned(), text, table })
+    }
+
+    /// The line that sets a key of a table.
+    pub fn line(&self, table: Option<&str>, key: &str) -> usize {
+        line_of_key(&self.text, &joined(table.unwrap_or_default(), key))
     }
 
     /// The value of an option, and the table it stands in.
@@ -103,9 +108,6 @@ impl File {
     }
 }
 
-/// The keys with where they stand.
-type Keys = std::collections::BTreeMap<Spanned<String>, toml::Value>;
-
 struct Check<'a> {
     command: &'a Command,
     text: &'a str,
@@ -116,38 +118,37 @@ impl Check<'_> {
     /// subcommands, and at the top `profile`.
     fn table(
         &self,
-        keys: &Keys,
+        path: &str,
         table: &Table,
         subcommand: Option<&Command>,
-        top: bool,
     ) -> Result<(), (usize, String)> {
         for (key, value) in table {
-            let line = keys.keys().find(|known| known.get_ref() == key).map_or_else(
-                || self.line_of_key(key),
-                |known| line_of(self.text, known.span().start),
-            );
+            let path_of_key = joined(path, key);
+            let line = || line_of_key(self.text, &path_of_key);
             match value {
-                toml::Value::Table(profiles) if top && key == "profile" => {
+                toml::Value::Table(profiles) if path.is_empty() && key == "profile" => {
                     for (name, profile) in profiles {
+                        let path = joined(&path_of_key, name);
                         let Some(profile) = profile.as_table() else {
-                            return Err((line, format!("profile.{name} is a table of options")));
+                            let line = line_of_key(self.text, &path);
+                            return Err((line, format!("{path} is a table of options")));
                         };
-                        self.table(&Keys::new(), profile, None, false)?;
+                        self.table(&path, profile, None)?;
                     }
                 }
                 toml::Value::Table(inner) if subcommand.is_none() => {
                     match self.command.find_subcommand(key) {
-                        Some(found) => self.table(&Keys::new(), inner, Some(found), false)?,
-                        None => return Err((line, self.unknown(key, None))),
+                        Some(found) => self.table(&path_of_key, inner, Some(found))?,
+                        None => return Err((line(), self.unknown(key, None))),
                     }
                 }
                 value => {
                     let known = self.options(subcommand).any(|option| option == key.as_str());
                     if !known {
-                        return Err((line, self.unknown(key, subcommand)));
+                        return Err((line(), self.unknown(key, subcommand)));
                     }
                     if value.is_table() || value.is_datetime() {
-                        return Err((line, format!("{key} is a value, as it would be typed")));
+                        return Err((line(), format!("{key} is a value, as it would be typed")));
                     }
                 }
             }
@@ -178,16 +179,44 @@ impl Check<'_> {
             None => format!("there is no option or command {key}{near}"),
         }
     }
+}
 
-    /// Where a key of an inner table stands: the parser tells only of the outer ones.
-    fn line_of_key(&self, key: &str) -> usize {
-        let is_key = |line: &str| {
-            let line = line.trim_start().trim_start_matches(['"', '\'', '[']);
-            let rest = line.strip_prefix(key).or_else(|| line.split_once('.')?.1.strip_prefix(key));
-            rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '"', '\'', ']']))
+/// `profile.ci.timeout`.
+fn joined(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
+}
+
+/// Where a key stands, by its whole name: the parser tells only of the outermost ones. Keys on one line
+/// inside braces are where their table is.
+fn line_of_key(text: &str, wanted: &str) -> usize {
+    let tidy = |key: &str| {
+        key.split('.')
+            .map(|part| part.trim().trim_matches(['"', '\'']))
+            .collect::<Vec<_>>()
+            .join(".")
+    };
+    let mut header = String::new();
+    let mut best = 1;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let name = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((name, _)) => {
+                header = tidy(name);
+                header.clone()
+            }
+            None => match line.split_once('=') {
+                Some((key, _)) if !line.starts_with('#') => joined(&header, &tidy(key)),
+                _ => continue,
+            },
         };
-        self.text.lines().position(is_key).map_or(1, |at| at + 1)
+        if name == wanted {
+            return at + 1;
+        }
+        if wanted.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.')) {
+            best = at + 1;
+        }
     }
+    best
 }
 
 fn line_of(text: &str, at: usize) -> usize {

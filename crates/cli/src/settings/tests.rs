@@ -68,7 +68,7 @@ fn every_option_is_a_variable_and_a_key() {
             let (settings, _) = world.settings(&[]).unwrap();
             let from_file = settings.of(subcommand.get_name(), option).unwrap();
             assert!(
-                from_file.origin.ends_with(&format!("raddle.toml [{}]", subcommand.get_name()))
+                from_file.origin.ends_with(&format!("raddle.toml:2 [{}]", subcommand.get_name()))
             );
             let world = World::new("").with(&variable(name), &value);
             let (settings, _) = world.settings(&[]).unwrap();
@@ -162,7 +162,11 @@ fn a_wrong_value_is_traced_to_where_it_stands() {
             _ => panic!("it was accepted"),
         }
     };
-    assert_eq!(blamed(World::new("timeout = 'soon'")).as_deref(), Some("ROOT/raddle.toml"));
+    let at = |file: &str| blamed(World::new(file)).unwrap();
+    assert_eq!(at("timeout = 'soon'"), "ROOT/raddle.toml:1");
+    assert_eq!(at("seed = 1\n[run]\n# timeout\ntimeout = 'soon'"), "ROOT/raddle.toml:4 [run]");
+    assert_eq!(at("seed = 1\nrun.timeout = 'soon'"), "ROOT/raddle.toml:2 [run]");
+    assert_eq!(at("seed = 1\nrun = { timeout = 'soon' }"), "ROOT/raddle.toml:2 [run]");
     let world = World::new("").with("RADDLE_TIMEOUT", "soon");
     assert_eq!(blamed(world).as_deref(), Some("RADDLE_TIMEOUT"));
 }

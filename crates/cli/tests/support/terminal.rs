@@ -7,6 +7,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// Rows of the terminal.
+pub const ROWS: usize = 24;
+
 /// Runs its arguments (after the columns, and what is waited for before Ctrl-C is pressed, if
 /// anything) at a terminal; copies what they write, and writes the exit code to standard error.
 const SCRIPT: &str = r#"
@@ -15,7 +18,7 @@ columns, wanted = int(sys.argv[1]), sys.argv[2].encode()
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[3], sys.argv[3:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 shown = b""
 while True:
     try:

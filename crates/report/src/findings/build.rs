@@ -35,14 +35,15 @@ impl Gathered {
         for finding in &mut findings {
             finding.fingerprint = fingerprint::fingerprint(finding);
         }
-        let mut summary = Summary::default();
-        filter.sift(&mut findings, &mut summary);
+        let Circumstances { tool, target, outcome, without_symbols, warnings } = circumstances;
+        let modules = self.modules(library);
+        let mut summary = Summary { warnings, ..Summary::default() };
+        filter.sift(&mut findings, &modules, &mut summary);
         // The sort is stable: what is equally important stays in the order of appearance.
         findings.sort_by_key(Finding::importance);
         for (at, finding) in findings.iter_mut().enumerate() {
             finding.id = format!("R{}", at + 1);
         }
-        let Circumstances { tool, target, outcome, without_symbols, warnings } = circumstances;
         let threads = self.threads(library);
         let looked = self.looked_at();
         let processes: BTreeSet<u32> = self.programs.iter().map(|p| p.process).collect();
@@ -53,10 +54,8 @@ impl Gathered {
             synchronisations: looked.map(|looked| looked.synchronisations),
             locks: looked.map(|looked| looked.locks),
             without_symbols,
-            warnings,
             ..summary
         };
-        let modules = self.modules(library);
         let schema = SCHEMA.to_owned();
         let more = serde_json::Map::new();
         let failures = Vec::new();

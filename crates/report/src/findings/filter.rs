@@ -6,9 +6,10 @@
 
 use super::baseline::Baseline;
 use super::party::Party;
-use super::schema::{Finding, Frame, Summary};
+use super::schema::{Finding, Frame, Module, Summary};
 use super::suppress::Suppressions;
 use crate::names::{file_name, tidy};
+use crate::nearest::did_you_mean;
 use raddle_model::finding::Certainty;
 use std::path::{Path, PathBuf};
 
@@ -53,8 +54,13 @@ impl Filter {
         }
     }
 
-    /// Takes out what is not shown; the summary tells how much.
-    pub fn sift(&self, findings: &mut Vec<Finding>, summary: &mut Summary) {
+    /// Takes out what is not shown; the summary tells how much, and of `--only-in` with a name that
+    /// stands for nothing.
+    pub fn sift(&self, findings: &mut Vec<Finding>, modules: &[Module], summary: &mut Summary) {
+        summary.warnings.extend(self.strays(modules, findings).into_iter().map(|stray| {
+            let near = did_you_mean(stray, modules.iter().map(|module| file_name(&module.path)));
+            format!("--only-in {stray}: no module of the program is there, and no finding{near}")
+        }));
         let mut used = Vec::new();
         findings.retain(|finding| {
             let judgement = self.judge(finding);
@@ -72,6 +78,17 @@ impl Filter {
         summary.findings = findings.len() as u64;
         summary.observed = count(Certainty::Observed);
         summary.predicted = count(Certainty::Predicted);
+    }
+
+    /// Names given to `--only-in` that stand for nothing: no module of the program, no finding, and
+    /// no directory; or for a directory that no finding is in, though there are some elsewhere.
+    fn strays(&self, modules: &[Module], all: &[Finding]) -> Vec<&str> {
+        let is_stray = |selector: &&Selector| {
+            let module = modules.iter().any(|module| selector.selects_module(&module.path));
+            let found = all.iter().any(|finding| selector.selects(finding));
+            !module && !found && (selector.paths.len() == 1 || !all.is_empty())
+        };
+        self.only_in.iter().filter(is_stray).map(|selector| selector.text.as_str()).collect()
     }
 
     /// Is the finding to be shown?
@@ -109,11 +126,13 @@ impl Selector {
     }
 
     fn selects_frame(&self, frame: &Frame) -> bool {
-        let module = frame.module.as_deref().is_some_and(|module| {
-            self.is_name_of(file_name(module)) || self.holds(Path::new(module))
-        });
+        let module = frame.module.as_deref().is_some_and(|module| self.selects_module(module));
         let file = frame.file.as_deref();
         module || file.is_some_and(|file| self.holds(&tidy(&self.base.join(file))))
+    }
+
+    fn selects_module(&self, module: &str) -> bool {
+        self.is_name_of(file_name(module)) || self.holds(Path::new(module))
     }
 
     /// `libfoo.so.1`, and less exactly `libfoo.so` or `libfoo`.
@@ -167,6 +186,23 @@ mod tests {
             let ignore = Filter { ignore: select(text), ..Filter::default() };
             assert!(ignore.shows(&finding()), "--ignore {text}");
         }
+    }
+
+    #[test]
+    fn a_name_that_stands_for_nothing_is_a_stray() {
+        let modules = &typed::bank().modules;
+        let strays = |text: &str, real: Option<&str>, all: &[Finding]| {
+            let only_in = vec![Selector::new(text, Path::new("/w"), real.map(PathBuf::from))];
+            let filter = Filter { only_in, ..Filter::default() };
+            filter.strays(modules, all).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(strays("bnak", None, &[]), ["bnak"]);
+        assert!(
+            strays("bank", None, &[]).is_empty() && strays("src", None, &[finding()]).is_empty()
+        );
+        // A directory may hold the sources of a program that has no findings.
+        assert!(strays("docs", Some("/w/docs"), &[]).is_empty());
+        assert_eq!(strays("docs", Some("/w/docs"), &[finding()]), ["docs"]);
     }
 
     #[test]

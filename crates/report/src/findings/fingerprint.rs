@@ -7,6 +7,7 @@ use super::party::{Deed, Party};
 use super::runtime::own_frame;
 use super::schema::{Failure, Finding, Frame, Location, Report};
 use crate::names::file_name;
+use raddle_model::finding::TouchKind;
 
 /// The fingerprint: sixteen hexadecimal digits.
 pub(crate) fn fingerprint(finding: &Finding) -> String {
@@ -19,6 +20,24 @@ pub(crate) fn fingerprint(finding: &Finding) -> String {
         _ => String::new(),
     };
     format!("{:016x}", fnv1a(&format!("{:?}\n{}\n{memory}", finding.kind, sides.join("\n"))))
+}
+
+/// A coarser name, for questions across rebuilds: the two lines and the memory, whichever of them reads
+/// and whichever writes. What is a load and a store of `x += 1` in one build is one instruction in
+/// another, and which of a line's accesses meet is chance. None where a line's text is not known: functions
+/// alone would hide too much.
+pub fn lines_of(finding: &Finding) -> Option<String> {
+    let mut sides = Vec::new();
+    for party in finding.parties() {
+        let Deed::Access(access) = party.deed else { return None };
+        let frame = party.frame()?;
+        frame.text.as_ref()?;
+        let freed = if access.kind == TouchKind::Free { "Free " } else { "" };
+        sides.push(format!("{freed}{}", place(frame)));
+    }
+    sides.sort();
+    let memory = memory(&finding.location);
+    Some(format!("{:016x}", fnv1a(&format!("{:?}\n{}\n{memory}", finding.kind, sides.join("\n")))))
 }
 
 /// The same for the same failure of the same program.
@@ -95,7 +114,6 @@ mod tests {
     use super::*;
     use crate::findings::typed;
     use crate::hex::Hex;
-    use raddle_model::finding::TouchKind;
 
     fn finding() -> Finding {
         typed::bank().findings.remove(0)
@@ -143,6 +161,19 @@ mod tests {
             })
         };
         assert_ne!(nameless(1), nameless(2));
+    }
+
+    #[test]
+    fn other_instructions_for_the_same_lines_are_the_same_bug() {
+        let original = lines_of(&finding()).unwrap();
+        let mut optimised = finding();
+        optimised.accesses[0].kind = TouchKind::Write;
+        assert_ne!(fingerprint(&optimised), fingerprint(&finding()));
+        assert_eq!(lines_of(&optimised).unwrap(), original);
+        optimised.accesses[0].kind = TouchKind::Free;
+        assert_ne!(lines_of(&optimised).unwrap(), original);
+        optimised.accesses[0].stack[0].text = None;
+        assert_eq!(lines_of(&optimised), None);
     }
 
     #[test]

@@ -293,7 +293,7 @@ mod tests {
         };
         assert_eq!(
             said("t", "race:x\nrcae:y"),
-            "line 2: there is no type 'rcae'; did you mean 'race'?"
+            "line 2: there is no type 'rcae'; did you mean race?"
         );
         assert_eq!(said("t", "race:x\nhello"), "line 2: expected TYPE:PATTERN, as race:function");
         assert_eq!(
@@ -311,8 +311,18 @@ mod tests {
             toml("reason = 'x'"),
             "line 2: a suppression needs one of function, file, module, variable, fingerprint, kind"
         );
-        let unknown = toml("functoin = 'f'\nreason = 'x'");
-        assert!(unknown.starts_with("line 3: ") && unknown.contains("functoin"), "{unknown}");
+        assert_eq!(
+            toml("functoin = 'f'\nreason = 'x'"),
+            "line 3: there is no key functoin; did you mean function?"
+        );
+        assert_eq!(
+            toml("kind = 'data-rcae'\nreason = 'x'"),
+            "line 2: there is no kind of finding called data-rcae; did you mean data-race?"
+        );
+        assert_eq!(
+            said("s.toml", "\n[[supress]]"),
+            "line 2: there is no key supress; did you mean suppress?"
+        );
         let late = toml("function = 'f'\nreason = 'x'\nexpires = 'soon'");
         assert!(late.starts_with("line 5: "), "{late}");
     }

@@ -1,10 +1,10 @@
 //! A report for people, in the manner of Miri and ThreadSanitizer: both accesses numbered, the one
 //! that made the finding first, each with its thread, its locks, its line and its calls; then the
 //! memory, where the threads come from, and why the two are held to be unordered.
-
 //!
 //! On a terminal the report fits the screen: the most important findings in full, as many as there
-//! is room for and at least one, the others in a line each.
+//! is room for, the others in a line each. The first is always shown; on a low screen it loses what
+//! matters least ([`Detail`]), and the report says so.
 
 pub(super) mod failure;
 mod finding;
@@ -19,9 +19,11 @@ pub use lanes::write_timeline;
 pub use words::fixed;
 
 use super::entry::Entry;
-use super::schema::{Finding, Outcome, Report};
+use super::party::Party;
+use super::schema::{Finding, Frame, Outcome, Report};
 use crate::names::file_name;
 use crate::paint::{Paint, Tint};
+use finding::Detail;
 use line::Line;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,8 +31,8 @@ use words::{clean, number, place};
 
 /// Findings that are shown in a line each, where there is no room for more.
 const SHOWN_LINES: usize = 8;
-/// The summary, where the report lies, what to type next, and the prompt.
-const LAST_LINES: usize = 4;
+/// As many should have a line before the first finding is told at length.
+const SOME_LINES: usize = 3;
 
 /// How a report is written.
 #[derive(Debug, Clone)]
@@ -58,50 +60,123 @@ impl Style {
 /// Writes the findings and the failing executions.
 pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut room = style.height.filter(|_| !style.everything);
+    if let Some(rows) = &mut room {
+        *rows = rows.saturating_sub(last_lines(report, style));
+    }
     let entries = report.entries();
     for (at, entry) in entries.iter().enumerate() {
-        let lines = match entry {
-            Entry::Finding(finding) => finding::lines(report, style, finding),
-            Entry::Failure(failure) => failure::lines(style, failure),
-        };
         let others = entries.len() - at - 1;
-        // Behind this one there must be room for a line about each of the others, or at least for
-        // one that counts them, and for the last lines of the report.
-        let needed = lines.len() + 1 + others.min(SHOWN_LINES + 1) + LAST_LINES;
-        match room {
-            Some(rows) if at > 0 && needed > rows => return write_rest(&entries[at..], style, out),
-            Some(rows) => room = Some(rows.saturating_sub(lines.len() + 1)),
-            None => {}
+        let (lines, detail) = match room {
+            // The first is shown whatever the room, in as much detail as leaves a line for the others.
+            Some(rows) if at == 0 => in_room(report, style, entry, rows, others),
+            _ => (whole(report, style, entry), Detail::Whole),
+        };
+        if let Some(rows) = &mut room {
+            // Behind others there must be room for a line about each of the rest.
+            let rest = others.min(SHOWN_LINES + 1);
+            if at > 0 && lines.len() + 1 + rest > *rows {
+                return write_rest(&entries[at..], style, *rows, out);
+            }
+            *rows = rows.saturating_sub(lines.len() + 1);
         }
         for line in lines {
             writeln!(out, "{}", line.painted(style.paint))?;
         }
         writeln!(out)?;
+        if detail != Detail::Whole {
+            return match others {
+                0 => writeln!(out, "cut to fit the screen; --verbose shows all"),
+                _ => write_rest(&entries[at + 1..], style, room.unwrap_or_default(), out),
+            };
+        }
     }
     Ok(())
 }
 
-/// What there is no room for, in a line each.
-fn write_rest(rest: &[Entry<'_>], style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    for entry in rest.iter().take(SHOWN_LINES) {
-        let said = match entry {
-            Entry::Finding(finding) => news(finding, &style.base),
-            Entry::Failure(failure) => failure::headline(failure),
+fn whole(report: &Report, style: &Style, entry: &Entry<'_>) -> Vec<Line> {
+    in_detail(report, style, entry, Detail::Whole)
+}
+
+fn in_detail(report: &Report, style: &Style, entry: &Entry<'_>, detail: Detail) -> Vec<Line> {
+    match entry {
+        Entry::Finding(finding) => finding::lines(report, style, finding, detail),
+        Entry::Failure(failure) => failure::lines(style, failure, detail),
+    }
+}
+
+/// An entry in as much detail as there are rows for. Behind it come a blank, and the others or a line
+/// that says what was left out.
+fn in_room(
+    report: &Report,
+    style: &Style,
+    entry: &Entry<'_>,
+    rows: usize,
+    others: usize,
+) -> (Vec<Line>, Detail) {
+    let mut last = (Vec::new(), Detail::Whole);
+    for detail in Detail::LADDER {
+        // Who created the threads matters less than what else was found.
+        let listed = others.min(if detail <= Detail::NoOrigins { SOME_LINES } else { 1 });
+        let behind = match (listed, detail) {
+            (0, Detail::Whole) => 1,
+            (0, _) => 2,
+            (listed, _) => 1 + listed + 1,
         };
-        let line = Line::source(0).tinted(Tint::Heading, entry.id()).text("  ").text(&said);
-        let line = match style.width {
-            Some(columns) => line.fitted(columns),
-            None => vec![line],
-        };
-        for line in line {
-            writeln!(out, "{}", line.painted(style.paint))?;
+        last = (in_detail(report, style, entry, detail), detail);
+        if last.0.len() + behind <= rows {
+            break;
         }
     }
-    let left = rest.len().saturating_sub(SHOWN_LINES);
+    last
+}
+
+/// What there is no room for, in a line each while there are rows, the others counted.
+fn write_rest(
+    rest: &[Entry<'_>],
+    style: &Style,
+    rows: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // The blank behind them, and the line that counts.
+    let fitting = rows.saturating_sub(1);
+    let shown = match rest.len() <= fitting.min(SHOWN_LINES) {
+        true => rest.len(),
+        false => fitting.saturating_sub(1).min(SHOWN_LINES),
+    };
+    for entry in &rest[..shown] {
+        writeln!(out, "{}", row(entry, style).painted(style.paint))?;
+    }
+    let left = (rest.len() - shown) as u64;
     if left > 0 {
-        writeln!(out, "and {}", number(left as u64, "more finding", "more findings"))?;
+        let more = number(left, "more finding", "more findings");
+        writeln!(out, "and {more}; --verbose shows all")?;
     }
     writeln!(out)
+}
+
+/// An entry in one row; where its paths leave no room for both places, without directories and functions.
+fn row(entry: &Entry<'_>, style: &Style) -> Line {
+    let line = |said: &str| Line::source(0).tinted(Tint::Heading, entry.id()).text("  ").text(said);
+    let columns = style.width.unwrap_or(usize::MAX);
+    let whole = match entry {
+        Entry::Finding(finding) => line(&news(finding, &style.base)),
+        Entry::Failure(failure) => line(&failure::headline(failure)),
+    };
+    let line = match entry {
+        Entry::Finding(finding) if whole.width() > columns => line(&short_news(finding)),
+        _ => whole,
+    };
+    line.fitted(columns).swap_remove(0)
+}
+
+/// Rows below the findings: the summary, what to type next, and the prompt.
+fn last_lines(report: &Report, style: &Style) -> usize {
+    // Where the report lies is not known here; this is as long as it usually is.
+    let summary = format!("raddle: {}", summary(report, Some(".raddle/100/report.json")));
+    let warnings = report.summary.warnings.len();
+    let unused = usize::from(!report.summary.unused_suppressions.is_empty());
+    let rows = summary.chars().count().div_ceil(style.width.unwrap_or(usize::MAX).max(1));
+    rows + 2 + warnings + unused
 }
 
 /// What to type next: the strongest step that this build of the command has (`known` tells) for the
@@ -165,16 +240,21 @@ pub fn summary(report: &Report, file: Option<&str>) -> String {
 
 /// A line about a finding while the target runs.
 pub fn news(finding: &Finding, base: &Path) -> String {
-    let sides: Vec<String> = finding
-        .parties()
-        .rev()
-        .filter_map(|party| {
-            Some(format!("{} at {}", words::short_deed(party), place(party.frame()?, base)))
-        })
-        .collect();
-    let certainty = words::standing(finding);
-    let subject = words::subject(finding, base);
-    clean(&format!("{subject} ({certainty}): {}", sides.join(", ")))
+    let said = |frame: &Frame| place(frame, base);
+    pair(finding, &words::subject(finding, base), said)
+}
+
+/// The same, as short as it can be told: no directories, no functions.
+fn short_news(finding: &Finding) -> String {
+    pair(finding, &words::short_subject(finding), words::short_place)
+}
+
+fn pair(finding: &Finding, subject: &str, place: impl Fn(&Frame) -> String) -> String {
+    let side = |party: Party<'_>| {
+        Some(format!("{} at {}", words::short_deed(party), place(party.frame()?)))
+    };
+    let sides: Vec<String> = finding.parties().rev().filter_map(side).collect();
+    clean(&format!("{subject} ({}): {}", words::standing(finding), sides.join(", ")))
 }
 
 fn by_certainty(report: &Report) -> String {

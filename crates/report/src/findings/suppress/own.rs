@@ -15,8 +15,25 @@ use super::pattern::Pattern;
 use super::{Day, Entry as Line, Rule as Any, SuppressionError, fits_function, fits_path, frames};
 use crate::explain::kind_name;
 use crate::findings::schema::Finding;
+use crate::nearest::did_you_mean;
 use serde::Deserialize;
 use toml::Spanned;
+
+/// What a file may hold, for those who mistype it.
+const KEYS: [&str; 9] = [
+    "suppress",
+    "function",
+    "file",
+    "module",
+    "variable",
+    "fingerprint",
+    "kind",
+    "reason",
+    "expires",
+];
+/// Kinds of findings, those of later analysers included: a file may be older than the command, or younger.
+const KINDS: [&str; 6] =
+    ["data-race", "lock-order", "deadlock", "atomicity", "contract", "missed-signal"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,7 +70,7 @@ pub fn read(text: &str) -> Result<Vec<Line>, SuppressionError> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let file: File = toml::from_str(text).map_err(|error| SuppressionError {
         line: error.span().map_or(1, |span| line(span.start)),
-        what: error.message().to_owned(),
+        what: mistake(error.message()),
     })?;
     let mut rules = Vec::new();
     for entry in file.suppress {
@@ -79,6 +96,10 @@ pub fn read(text: &str) -> Result<Vec<Line>, SuppressionError> {
         if entry.reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
             return Err(error("a suppression needs a reason"));
         }
+        if let Some(kind) = entry.kind.as_deref().filter(|kind| !KINDS.contains(kind)) {
+            let near = did_you_mean(kind, KINDS);
+            return Err(error(&format!("there is no kind of finding called {kind}{near}")));
+        }
         let expires = match entry.expires.map(|when| when.date) {
             Some(Some(date)) => Some(Day { year: date.year, month: date.month, day: date.day }),
             Some(None) => return Err(error("expires is a day, as 2026-12-31")),
@@ -96,6 +117,18 @@ pub fn read(text: &str) -> Result<Vec<Line>, SuppressionError> {
         rules.push(Line { line: at, text: said, rule: Any::Own(rule), expires });
     }
     Ok(rules)
+}
+
+/// What the parser did not like; an unknown key with the right one nearest to it.
+fn mistake(message: &str) -> String {
+    let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
+    match unknown {
+        Some((key, _)) => match did_you_mean(key, KEYS) {
+            near if near.is_empty() => message.to_owned(),
+            near => format!("there is no key {key}{near}"),
+        },
+        None => message.replace('\n', " "),
+    }
 }
 
 impl Rule {

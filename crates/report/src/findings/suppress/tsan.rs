@@ -5,6 +5,7 @@ use super::pattern::Pattern;
 use super::{Entry, Rule as Any, SuppressionError, fits_function, frames};
 use crate::explain::kind_name;
 use crate::findings::schema::{Finding, Frame};
+use crate::nearest::did_you_mean;
 
 /// The types, as typed. Those of `OTHERS` are about what Raddle does not look for.
 const OTHERS: [&str; 3] = ["thread", "mutex", "signal"];
@@ -30,8 +31,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, SuppressionError> {
             .split_once(':')
             .ok_or_else(|| error("expected TYPE:PATTERN, as race:function".into()))?;
         if !TYPES.contains(&kind) {
-            let near = TYPES.iter().min_by_key(|known| strsim::osa_distance(known, kind));
-            let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            let near = did_you_mean(kind, TYPES);
             return Err(error(format!("there is no type '{kind}'{near}")));
         }
         if OTHERS.contains(&kind) {

@@ -1,6 +1,7 @@
 //! One failing execution as lines: what happened and how often, who waited for whom, where, and what to type.
 
 use super::Style;
+use super::finding::Detail;
 use super::line::Line;
 use super::words::{clean, place};
 use crate::findings::schema::Failure;
@@ -36,14 +37,15 @@ pub(in crate::findings) fn command(failure: &Failure) -> String {
 }
 
 /// The lines of a failing execution.
-pub(super) fn lines(style: &Style, failure: &Failure) -> Vec<Line> {
+pub(super) fn lines(style: &Style, failure: &Failure, detail: Detail) -> Vec<Line> {
     let head = Line::new(0).hanging(4).tinted(Tint::Heading, &failure.id).text("  ");
     let mut lines = vec![head.tinted(Tint::Finding, &headline(failure)), Line::default()];
     for line in waits(failure) {
         lines.push(Line::new(2).hanging(6).text(line));
     }
     for stack in &failure.stacks {
-        for (at, frame) in stack.iter().enumerate() {
+        let shown = if detail == Detail::Whole { usize::MAX } else { 1 + detail.calls() };
+        for (at, frame) in stack.iter().enumerate().take(shown) {
             let relation = if at == 0 { "at" } else { "called from" };
             let line = format!("{relation} {}", place(frame, &style.base));
             lines.push(Line::new(6).tinted(Tint::Place, &line));

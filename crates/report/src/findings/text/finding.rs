@@ -9,25 +9,75 @@ use crate::findings::runtime::is_runtime;
 use crate::findings::schema::{Finding, Frame, Report};
 use crate::paint::Tint;
 
-/// Calls shown of one stack, unless everything is asked for: what fits a screen with both accesses.
+/// Calls shown of one stack, unless everything is asked for: what fits a tall screen with both accesses.
 const SHOWN_CALLS: usize = 10;
+/// The same on a screen that is too low for more.
+const FEW_CALLS: usize = 3;
+/// What later stages learnt, in lines, on such a screen.
+const FEW_EFFECTS: usize = 2;
 /// Narrower columns would wrap most lines of source, and one access below the other reads better.
 const NARROWEST_COLUMN: usize = 52;
 
+/// How much is said of a finding. What a low screen has no room for goes in this order, so that both
+/// accesses with their lines, and why they race, go last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Detail {
+    /// All that the style asks for.
+    Whole,
+    /// Not who created the threads.
+    NoOrigins,
+    /// Nor where locks were taken.
+    NoAcquisitions,
+    /// A few calls of each stack.
+    FewCalls,
+    /// Of each stack the access and the program's own line; one reason; places are cut, not wrapped.
+    OneReason,
+    /// What the memory is, only the headline says; only the headline wraps.
+    Least,
+}
+
+impl Detail {
+    /// From all to the least.
+    pub const LADDER: [Detail; 6] = [
+        Detail::Whole,
+        Detail::NoOrigins,
+        Detail::NoAcquisitions,
+        Detail::FewCalls,
+        Detail::OneReason,
+        Detail::Least,
+    ];
+
+    /// Calls that are shown of a stack.
+    pub fn calls(self) -> usize {
+        match self {
+            Detail::Whole | Detail::NoOrigins | Detail::NoAcquisitions => SHOWN_CALLS,
+            Detail::FewCalls => FEW_CALLS,
+            Detail::OneReason | Detail::Least => 0,
+        }
+    }
+}
+
 /// The lines of a finding.
-pub(super) fn lines(report: &Report, style: &Style, finding: &Finding) -> Vec<Line> {
-    let mut lister = Lister { report, style, lines: Vec::new() };
+pub(super) fn lines(
+    report: &Report,
+    style: &Style,
+    finding: &Finding,
+    detail: Detail,
+) -> Vec<Line> {
+    let mut lister = Lister { report, style, detail, lines: Vec::new() };
     lister.finding(finding);
-    let fit = |line: Line| match style.width {
+    let fit = |(at, line): (usize, Line)| match style.width {
+        Some(columns) if at > 0 && detail == Detail::Least => line.in_a_row().fitted(columns),
         Some(columns) => line.fitted(columns),
         None => vec![line],
     };
-    lister.lines.into_iter().flat_map(fit).collect()
+    lister.lines.into_iter().enumerate().flat_map(fit).collect()
 }
 
 struct Lister<'a> {
     report: &'a Report,
     style: &'a Style,
+    detail: Detail,
     lines: Vec<Line>,
 }
 
@@ -64,18 +114,29 @@ impl Lister<'_> {
                 }
             }
         }
-        if finding.waits.is_empty() {
+        if finding.waits.is_empty() && self.detail < Detail::Least {
             self.memory(finding);
         }
-        self.threads(finding);
+        if self.detail < Detail::NoOrigins {
+            self.threads(finding);
+        }
         let mut label = "why: ";
-        for reason in words::reasons(finding) {
-            self.lines.push(Line::new(2).hanging(7).tinted(Tint::Heading, label).text(&reason));
+        let shown = if self.detail < Detail::OneReason { usize::MAX } else { 1 };
+        for reason in words::reasons(finding).into_iter().take(shown) {
+            let line = Line::new(2).hanging(7).tinted(Tint::Heading, label).text(&reason);
+            self.push(line);
             label = "     ";
         }
-        for (label, effect) in words::later(finding) {
+        let shown = if self.detail < Detail::OneReason { usize::MAX } else { FEW_EFFECTS };
+        for (label, effect) in words::later(finding).into_iter().take(shown) {
             self.lines.push(Line::new(2).hanging(9).tinted(Tint::Heading, label).text(&effect));
         }
+    }
+
+    /// A line that may be cut where there is little room.
+    fn push(&mut self, line: Line) {
+        let roomy = self.detail < Detail::OneReason;
+        self.lines.push(if roomy { line } else { line.in_a_row() });
     }
 
     /// Columns of each of two blocks side by side, where the width allows it.
@@ -102,9 +163,15 @@ impl Lister<'_> {
             .tinted(Tint::Write, &format!("{earlier}{}", words::deed(party)))
             .text(" by ")
             .tinted(Tint::Thread, &thread)
-            .text(&words::holding(party, &style.base));
+            .text(&match self.detail < Detail::NoAcquisitions {
+                true => words::holding(party, &style.base),
+                false => words::holding_only(party),
+            });
         self.lines.push(head);
         self.stack(party.stack);
+        if self.detail >= Detail::NoAcquisitions {
+            return;
+        }
         for taken in words::taken_at(party.locks, &self.style.base) {
             self.lines.push(Line::new(6).tinted(Tint::Place, &taken));
         }
@@ -117,9 +184,11 @@ impl Lister<'_> {
             // That `operator new` called `malloc` is no news.
             shown.remove(0);
         }
-        let at = shown.first().map(|at| place(&calls[*at], &self.style.base));
+        let known = shown.first().map(|at| &calls[*at]).filter(|at| words::says_something(at));
+        let at = known.map(|at| place(at, &self.style.base));
         let memory = words::memory(finding, self.report, at, &self.style.base);
-        self.lines.push(Line::new(2).hanging(9).tinted(Tint::Heading, "where: ").text(&memory));
+        let line = Line::new(2).hanging(9).tinted(Tint::Heading, "where: ").text(&memory);
+        self.push(line);
         self.callers(calls, &shown);
     }
 
@@ -145,8 +214,10 @@ impl Lister<'_> {
     /// A stack, with the source where it is known.
     fn stack(&mut self, stack: &[Frame]) {
         let Some(innermost) = stack.first() else { return };
-        self.lines.push(Line::new(6).text(&place(innermost, &self.style.base)));
-        self.source(innermost);
+        self.push(Line::new(6).text(&place(innermost, &self.style.base)));
+        if self.detail < Detail::OneReason || !is_runtime(innermost) {
+            self.source(innermost);
+        }
         self.callers(stack, &self.shown(stack));
     }
 
@@ -160,17 +231,22 @@ impl Lister<'_> {
 
     /// The callers among the frames to be shown.
     fn callers(&mut self, stack: &[Frame], shown: &[usize]) {
-        let limit = if self.style.everything { usize::MAX } else { SHOWN_CALLS };
+        // Whatever the room: the access is of interest for the program's own line that makes it.
+        let own = shown.iter().position(|at| !is_runtime(&stack[*at])).unwrap_or(0);
+        let limit = match self.style.everything {
+            true => usize::MAX,
+            false => self.detail.calls().max(own),
+        };
         for pair in shown.windows(2).take(limit) {
             let (callee, caller) = (pair[0], pair[1]);
             let inlined = stack[callee..caller].iter().all(|frame| frame.inlined);
             let relation = if inlined { "inlined into" } else { "called from" };
             let line = format!("{relation} {}", place(&stack[caller], &self.style.base));
-            self.lines.push(Line::new(6).tinted(Tint::Place, &line));
+            self.push(Line::new(6).tinted(Tint::Place, &line));
             self.source(&stack[caller]);
         }
         let left = shown.len().saturating_sub(1).saturating_sub(limit);
-        if left > 0 {
+        if left > 0 && self.detail < Detail::OneReason {
             let more = number(left as u64, "more call", "more calls");
             let more = format!("and {more}; --verbose shows them");
             self.lines.push(Line::new(6).tinted(Tint::Place, &more));

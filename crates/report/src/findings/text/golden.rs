@@ -334,20 +334,74 @@ fn a_low_screen_shows_the_first_and_a_line_of_each_other() {
                 |                    ^^^^^^^
 
       where: global variable counter of ./bank, 4 bytes at 0x555500004010
-      T3 'worker' was created by T1 at bank.c:48 in main
-      T2 was created by T1 at bank.c:48 in main
       why: no lock was held by both (no-common-lock)
            nothing that Raddle knows of ordered them in this run: observed
 
-    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted): f…
-    R3  data race on libc.so.6+0x4000 (observed): write at libc.so.6+0x30, read at …
+    R2  race on a heap block of 64 bytes (predicted): free at bank.c:48, write at b…
+    R3  race on libc.so.6+0x4000 (observed): write at libc.so.6+0x30, read at libc.…
     "#);
-    assert!(shown.lines().count() <= 24 - 3);
     assert_eq!(rows(&report, 200), at_width(&report, 80));
     let many = std::iter::repeat_n(report.findings[1].clone(), 40);
     report.findings.extend(many);
     let shown = rows(&report, 24);
-    assert!(shown.ends_with("\nand 34 more findings\n\n"), "{shown}");
+    assert!(shown.ends_with("\nand 40 more findings; --verbose shows all\n\n"), "{shown}");
+}
+
+#[test]
+fn whatever_is_found_fits_the_screen() {
+    let mut worst = typed::bank();
+    worst.findings.rotate_left(1);
+    // Long stacks, a name that wraps, and all that later stages say.
+    for access in &mut worst.findings[0].accesses {
+        let caller = access.stack[0].clone();
+        access.stack.splice(1..1, std::iter::repeat_n(caller, 20));
+        access.stack[0].function = Some("core::ops::function::FnOnce::call_once::".repeat(3));
+    }
+    let effect = |effect: &str| Effect { order: 1, effect: effect.into(), count: 3 };
+    worst.findings[0].confirmation = Some(Confirmation {
+        confirmed: true,
+        hits: 3,
+        trials: 6,
+        effects: ["a", "b", "c", "d", "e"].map(effect).to_vec(),
+        ..Confirmation::default()
+    });
+    let reports = [typed::bank(), worst, only("R1"), only("R2"), typed::cycle(), typed::failing()];
+    for report in reports {
+        for (width, height) in [(80, 24), (132, 24), (160, 24), (80, 50)] {
+            let (width, rows) = (Some(width), height);
+            let shown = text(&report, &Style { width, height: Some(rows), ..style(false) });
+            let last = format!("raddle: {}\n", summary(&report, Some(".raddle/1/report.json")));
+            let last = last.chars().count().div_ceil(width.unwrap()) + 2; // next, and the prompt
+            assert!(shown.lines().count() + last <= rows, "{width:?}x{rows}:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn what_a_low_screen_leaves_out_is_said() {
+    let shown = |height| {
+        text(&only("R2"), &Style { width: Some(80), height: Some(height), ..style(false) })
+    };
+    insta::assert_snapshot!(shown(24), @r#"
+    R2  data race on a heap block of 64 bytes from bank.c:56 in main (predicted,
+        seen once)
+
+      (2) free of 64 bytes by T1, holding no locks
+          bank.c:48 in main
+             48 |     pthread_create(&t, NULL, worker, NULL);
+                |     ^^^^^^^^^^^^^^
+
+      (1) earlier write of 8 bytes by T3 'worker', holding m (shared side) and n
+          libc.so.6+0x20
+          called from bank.c:64 in fill
+             64 |     memset(buffer, 0, 8);
+                |     ^^^^^^
+
+      where: byte 8 of a heap block of 64 bytes, allocated by T1 at bank.c:56 in ma…
+      why: no lock was held by both (no-common-lock)
+
+    cut to fit the screen; --verbose shows all
+    "#);
 }
 
 #[test]
@@ -400,9 +454,7 @@ fn failing_executions() {
       again: raddle replay H1
 
     H2  deadlock in 1 of 49 executions (lock-directed, seed 184…
-    R1  data race on counter (observed): write at bank.c:16 in …
-    R2  data race on a heap block of 64 bytes from bank.c:56 in…
-    R3  data race on libc.so.6+0x4000 (observed): write at libc…
+    and 3 more findings; --verbose shows all
     "##);
     report.findings.clear();
     report.summary.findings = 0;

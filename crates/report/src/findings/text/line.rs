@@ -30,6 +30,11 @@ impl Line {
         self
     }
 
+    /// What does not fit a row is cut.
+    pub fn in_a_row(self) -> Self {
+        Line { hang: None, ..self }
+    }
+
     /// With more text.
     pub fn text(mut self, text: &str) -> Self {
         self.pieces.push((None, clean(text)));

@@ -5,7 +5,8 @@ use crate::findings::access::TRANSACTION;
 use crate::findings::party::{Deed, Party, Wanted};
 use crate::findings::runtime::own_frame;
 use crate::findings::schema::{
-    Access, Confirmation, Effect, Finding, Frame, LocationKind, Lock, Rebuilt, Report, Side,
+    Access, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock, Rebuilt, Report,
+    Side,
 };
 use crate::hex::Hex;
 use crate::names::{file_name, source};
@@ -39,6 +40,17 @@ pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
         _ => format!("{:#x}", location.address.0),
     };
     format!("{kind} on {on}")
+}
+
+/// The same in as few words as can be: `race on a heap block of 64 bytes`.
+pub(in crate::findings) fn short_subject(finding: &Finding) -> String {
+    let Location { kind, name, size, .. } = &finding.location;
+    match (finding.kind, kind, name, size) {
+        (FindingKind::DataRace, LocationKind::Heap, None, Some(size)) => {
+            format!("race on a heap block of {}", bytes(*size))
+        }
+        _ => subject(finding, Path::new("")).replacen("data race", "race", 1),
+    }
 }
 
 /// `lock-order cycle of m and n`.
@@ -196,6 +208,14 @@ pub(in crate::findings) fn holding(party: Party<'_>, base: &Path) -> String {
     match party.of_another_tool && party.locks.is_empty() {
         true => String::new(),
         false => format!(", holding {}", locks(party.locks, base)),
+    }
+}
+
+/// The same, without where the locks were taken.
+pub(in crate::findings) fn holding_only(party: Party<'_>) -> String {
+    match party.locks {
+        [] => holding(party, Path::new("")),
+        some => format!(", holding {}", some.iter().map(held).collect::<Vec<_>>().join(" and ")),
     }
 }
 
@@ -387,6 +407,14 @@ pub(in crate::findings) fn place(frame: &Frame, base: &Path) -> String {
     }
 }
 
+/// `bank.c:31`, or as much of it as is known.
+pub(in crate::findings) fn short_place(frame: &Frame) -> String {
+    match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
+        _ => place(frame, Path::new("")),
+    }
+}
+
 /// Where in the program's own code a stack comes from, in words.
 pub(in crate::findings) fn called_at(stack: &[Frame], base: &Path) -> Option<String> {
     called_from(stack).map(|frame| place(frame, base))
@@ -394,7 +422,12 @@ pub(in crate::findings) fn called_at(stack: &[Frame], base: &Path) -> Option<Str
 
 /// Where in the program's own code a stack comes from.
 pub(in crate::findings) fn called_from(stack: &[Frame]) -> Option<&Frame> {
-    stack.get(own_frame(stack).unwrap_or(0))
+    stack.get(own_frame(stack).unwrap_or(0)).filter(|frame| says_something(frame))
+}
+
+/// Is anything known of it? What the kernel mapped for a thread's stack, say, nobody called for.
+pub(in crate::findings) fn says_something(frame: &Frame) -> bool {
+    frame.module.is_some() || frame.function.is_some() || frame.offset.0 != 0
 }
 
 /// `1 thread`, `2 threads`.
