@@ -1,5 +1,6 @@
 //! System calls that are ours to answer: time, chance, the number of processors, waiting.
 
+use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
 use super::{Newborn, Scheduler, descriptors, futex, signals};
 use crate::memory::{kernel, target};
@@ -22,6 +23,7 @@ pub fn answer(
     call: &mut SystemCall<'_>,
 ) -> Option<i64> {
     let number = i64::from(call.number);
+    thread.call_arguments = std::array::from_fn(|i| call.argument(i as u32));
     signals::note(scheduler, probe, thread, call);
     if let Some(result) = of_time(scheduler, call) {
         return Some(result);
@@ -66,6 +68,7 @@ pub fn answer(
             scheduler.stop();
         }
         libc::SYS_execve | libc::SYS_execveat => scheduler.flush(thread),
+        libc::SYS_kill | libc::SYS_rt_sigqueueinfo => return input::redirect(scheduler, call),
         libc::SYS_close => {
             scheduler.lock().random_descriptors.remove(&(call.argument(0) as i32));
         }
@@ -74,6 +77,28 @@ pub fn answer(
         }
         _ => {}
     }
+    match input::answer(scheduler, probe, thread, call) {
+        Replayed::Answered(result) => return Some(result),
+        Replayed::Made => return None,
+        Replayed::Not => {}
+    }
+    input::expect(scheduler, thread, call);
+    let result = wait_for(scheduler, probe, thread, call);
+    if let Some(result) = result {
+        input::note(scheduler, thread, result);
+    }
+    result
+}
+
+/// Waits until the call can be made without waiting, or makes it, again and again. `None` leaves it to
+/// the kernel.
+fn wait_for(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &mut SystemCall<'_>,
+) -> Option<i64> {
+    let number = i64::from(call.number);
     if let Some(result) = descriptors::answer(scheduler, probe, thread, call) {
         return Some(result);
     }
@@ -90,15 +115,21 @@ pub fn returned(
     scheduler: &Scheduler,
     probe: &Probe,
     thread: &mut ThreadState,
-    call: &SystemCall<'_>,
+    call: &mut SystemCall<'_>,
 ) {
     let number = i64::from(call.number);
     let result = call.result();
+    if blocks_otherwise(number) {
+        come_back(scheduler, thread);
+    }
+    input::note(scheduler, thread, result);
+    input::descriptors_change(scheduler, call, thread.call_arguments);
     match number {
         libc::SYS_clone | libc::SYS_clone3 => {
             let is_expected =
                 scheduler.lock().newborn.is_some() || scheduler.born.load(Ordering::Acquire) != 0;
             if !is_expected {
+                process_made(scheduler, thread, call);
                 return;
             }
             if result < 0 {
@@ -119,8 +150,17 @@ pub fn returned(
                 scheduler.lock().random_descriptors.insert(result as i32);
             }
         }
-        number if blocks_otherwise(number) => come_back(scheduler, thread),
+        libc::SYS_fork | libc::SYS_vfork => process_made(scheduler, thread, call),
         _ => {}
+    }
+}
+
+/// A process has been made, in the parent.
+fn process_made(scheduler: &Scheduler, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
+    if call.result() > 0
+        && let Some(told) = input::process_made(scheduler, thread, call)
+    {
+        call.change_result(told);
     }
 }
 
@@ -321,6 +361,8 @@ fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
     let mut state = scheduler.lock();
     if let Some(entry) = state.entry(thread.id) {
         entry.wait = Wait::Outside;
+        entry.waits_outside = true;
+        entry.returned = false;
     }
     let (state, next) = scheduler.choose(probe, thread, state);
     let state = scheduler.before_waiting(probe, thread, state);
@@ -329,10 +371,14 @@ fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
 
 fn come_back(scheduler: &Scheduler, thread: &ThreadState) {
     let mut state = scheduler.lock();
+    let replays = state.inputs.is_replaying();
     let Some(entry) = state.entry(thread.id) else { return };
     if matches!(entry.wait, Wait::Outside) {
-        entry.wake(Woken::Came(0));
         let turn = entry.turn.clone();
+        match replays {
+            true => entry.returned = true,
+            false => entry.wake(Woken::Came(0)),
+        }
         drop(state);
         turn.wait();
     }

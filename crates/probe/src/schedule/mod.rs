@@ -6,7 +6,8 @@
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
 //! time is ours as well ([`clock`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
-//! is about to do can be told in words ([`overview`]).
+//! is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for
 //! a new thread entering its name, while its creator waits for that).
@@ -16,7 +17,9 @@ mod clock;
 mod descriptors;
 mod farewell;
 mod futex;
+mod input;
 mod locks;
+mod outputs;
 mod overview;
 mod points;
 mod signals;
@@ -25,6 +28,7 @@ mod table;
 mod turn;
 mod watch;
 
+pub use input::PendingInput;
 pub use points::BlockPoints;
 pub use watch::value_at;
 
@@ -92,6 +96,7 @@ struct State {
     random: Rng,
     /// Descriptors that give random bytes.
     random_descriptors: BTreeSet<i32>,
+    inputs: input::Inputs,
 }
 
 /// A thread that is being made.
@@ -106,9 +111,13 @@ struct Newborn {
 }
 
 impl Scheduler {
-    /// As the options say.
-    pub fn new(options: &ScheduleOptions) -> Result<Scheduler, String> {
+    /// As the options say; of a target that serves, or of one that is executed.
+    pub fn new(options: &ScheduleOptions, serves: bool) -> Result<Scheduler, String> {
         let seed = options.seed;
+        let kept = match &options.policy {
+            PolicyChoice::Replay { input, .. } => input.as_deref(),
+            _ => None,
+        };
         let policy = policy(&options.policy, seed)?;
         Ok(Scheduler {
             on: AtomicBool::new(true),
@@ -136,6 +145,7 @@ impl Scheduler {
                 // The same whatever the seed: it decides the schedule and nothing else.
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
+                inputs: input::Inputs::new(kept, serves)?,
             }),
         })
     }
@@ -146,6 +156,7 @@ impl Scheduler {
         let mut state = self.lock();
         state.policy = policy(&request.policy, request.seed)?;
         state.quanta = quanta(request.seed);
+        state.inputs.restart();
         self.lock_points.store(request.lock_points, Ordering::Relaxed);
         let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
         entry.os_id = os_id;
@@ -236,7 +247,12 @@ impl Scheduler {
     }
 
     /// A system call has returned from the kernel.
-    pub fn call_returned(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+    pub fn call_returned(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        call: &mut SystemCall<'_>,
+    ) {
         if self.is_on() && self.lock().table.get(thread.id).is_some() {
             calls::returned(self, probe, thread, call);
         }
@@ -309,7 +325,7 @@ fn policy(choice: &PolicyChoice, seed: u64) -> Result<Box<dyn Policy>, String> {
         PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
         PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
         PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
-        PolicyChoice::Replay { file } => {
+        PolicyChoice::Replay { file, .. } => {
             let text = std::fs::read_to_string(file)
                 .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
             let schedule = Schedule::parse(&text).map_err(|e| format!("{file}: {e}"))?;

@@ -59,7 +59,8 @@ fn send(scheduler: &Scheduler, probe: &Probe, to: Option<u32>, signal: u64) {
         None => takers.next(),
     };
     if let Some(entry) = taker
-        && !matches!(entry.wait, Wait::Nothing | Wait::Outside)
+        // A replay knows where the wait was ended by it.
+        && !matches!(entry.wait, Wait::Nothing | Wait::Outside | Wait::Recorded)
     {
         entry.wake(Woken::Interrupted);
         entry.interrupted_by = signal as u32;

@@ -110,11 +110,16 @@ impl Scheduler {
         deadline: Option<u64>,
         step: Step,
     ) -> Woken {
-        if let Some(entry) = self.lock().entry(thread.id) {
-            entry.wait = wait;
-            entry.deadline = deadline;
+        let mut state = self.lock();
+        let is_outside = wait.is_outside();
+        let is_recorded = is_outside && state.inputs.is_replaying();
+        if let Some(entry) = state.entry(thread.id) {
+            let (recorded, live) = ((Wait::Recorded, None), (wait, deadline));
+            (entry.wait, entry.deadline) = if is_recorded { recorded } else { live };
+            entry.waits_outside = is_outside && !is_recorded;
             entry.woken = Woken::Came(0);
         }
+        drop(state);
         self.give_way(probe, thread, step);
         self.lock().entry(thread.id).map_or(Woken::Came(0), |entry| entry.woken)
     }
@@ -136,9 +141,17 @@ impl Scheduler {
         mut state: MutexGuard<'a, State>,
     ) -> (MutexGuard<'a, State>, ThreadId) {
         loop {
+            let replays = state.inputs.is_replaying();
+            if replays {
+                state = self.await_return(state);
+                state.wake_recorded();
+            }
             let now = state.clock.now();
             state.table.wake_by_time(now);
-            state.wake_by_outside();
+            if !replays {
+                state.wake_by_outside();
+                state.note_woken(thread);
+            }
             let runnable = state.table.runnable();
             if runnable.is_empty() {
                 state = self.idle(probe, thread, state);
@@ -149,7 +162,7 @@ impl Scheduler {
                 return (state, runnable[0].thread);
             }
             let deadline = state.table.next_deadline();
-            let can_wait = deadline.is_some();
+            let can_wait = deadline.is_some() || state.table.awaits_recorded();
             let sleeper = deadline.filter(|d| self.may_hurry(&state, *d));
             let sleeper = sleeper.and_then(|d| state.table.due_at(d));
             let point = Point { current: state.current, runnable: &runnable, can_wait, sleeper };
@@ -173,6 +186,8 @@ impl Scheduler {
                     state.current = Some(chosen.thread);
                     return (state, chosen.thread);
                 }
+                // In a replay it may be written until when: the wait of one of those who waited outside.
+                None if state.knows_time() => {}
                 None => {
                     if let Some(deadline) = state.table.next_deadline() {
                         state.hurried += deadline.saturating_sub(state.clock.now());
@@ -181,6 +196,16 @@ impl Scheduler {
                 }
             }
         }
+    }
+
+    /// In a replay, whoever is to go on now may still be in the kernel.
+    fn await_return<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        while state.awaits_return() {
+            drop(state);
+            process::while_suspendable(|| kernel::poll(&mut [], RETRY_TIME));
+            state = self.lock();
+        }
+        state
     }
 
     /// Is it plausible that time passes until then though somebody could run? A busy machine keeps a
@@ -203,6 +228,12 @@ impl Scheduler {
             state = self.lock();
         }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
+        if state.inputs.is_replaying()
+            && state.table.next_deadline().is_none()
+            && waits_for(|w| matches!(w, Wait::Recorded))
+        {
+            return self.nothing_comes(thread, state);
+        }
         let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside));
         let descriptors = waits_for(|w| matches!(w, Wait::Descriptors(_)));
         let deadline = state.table.next_deadline();
@@ -228,7 +259,7 @@ impl Scheduler {
         for entry in state.table.iter_mut() {
             match entry.wait {
                 Wait::Retry => entry.wake(Woken::Came(0)),
-                Wait::Nothing | Wait::Outside => {}
+                Wait::Nothing | Wait::Outside | Wait::Recorded => {}
                 Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) => {
                     if entry.turn.poked.swap(false, Ordering::AcqRel) {
                         entry.wake(Woken::Interrupted);
@@ -274,6 +305,14 @@ impl Scheduler {
 }
 
 impl Wait {
+    /// Does its end depend on somebody else than the target?
+    fn is_outside(&self) -> bool {
+        match self {
+            Wait::Descriptors(_) | Wait::Retry | Wait::Outside | Wait::Recorded => true,
+            Wait::Nothing | Wait::Futex { .. } | Wait::Time => false,
+        }
+    }
+
     fn list(&self) -> Vec<Descriptor> {
         match self {
             Wait::Descriptors(list) => list.clone(),
@@ -319,6 +358,7 @@ impl State {
 
     /// Writes all segments, the one under way included.
     pub fn write_all(&mut self, thread: &mut ThreadState) {
+        self.inputs.write(thread);
         let last = self.recorder.close();
         self.segments.extend(last.map(row));
         self.write(thread);
