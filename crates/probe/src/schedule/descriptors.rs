@@ -32,7 +32,7 @@ pub fn answer(
     if let Some(set) = Multiplexed::of(call) {
         return Some(multiplex(scheduler, probe, thread, call, set));
     }
-    if !scheduler.controls_many(thread) {
+    if !scheduler.waits_here(thread) {
         return None;
     }
     let (events, flags) = match number {

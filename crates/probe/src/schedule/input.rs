@@ -102,6 +102,11 @@ impl Inputs {
         }
     }
 
+    /// Are both ends of what is behind the descriptor in this process?
+    pub fn is_inside(&self, descriptor: i32) -> bool {
+        self.inside.contains(&descriptor)
+    }
+
     fn next(&self, thread: ThreadId) -> Option<&Came> {
         self.to_come.as_ref()?.get(&thread)?.front()
     }

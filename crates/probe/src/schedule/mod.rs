@@ -5,7 +5,7 @@
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
+//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
 //! is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
@@ -25,6 +25,7 @@ mod points;
 mod signals;
 mod stuck;
 mod table;
+mod timers;
 mod turn;
 mod watch;
 
@@ -66,6 +67,8 @@ pub struct Scheduler {
     lock_points: AtomicBool,
     /// Time may pass though somebody could run.
     early_time: bool,
+    /// A timer may interrupt what a thread computes: calls at points see the target's registers.
+    interruptible: AtomicBool,
     /// Signals whose handlers let calls go on, one bit each.
     restarting: AtomicU64,
     state: Mutex<State>,
@@ -97,6 +100,12 @@ struct State {
     /// Descriptors that give random bytes.
     random_descriptors: BTreeSet<i32>,
     inputs: input::Inputs,
+    timers: timers::Timers,
+    /// Who waits, and is to look who can run next: the thread that had the turn has left for the
+    /// kernel.
+    driver: Option<ThreadId>,
+    /// All have left for the kernel: who comes back first decides.
+    unowned: bool,
 }
 
 /// A thread that is being made.
@@ -126,6 +135,7 @@ impl Scheduler {
             cycle: locks::Cycle::new(&options.cycle),
             lock_points: AtomicBool::new(options.lock_points),
             early_time: options.early_time,
+            interruptible: AtomicBool::new(false),
             restarting: AtomicU64::new(0),
             state: Mutex::new(State {
                 table: Table::default(),
@@ -146,6 +156,9 @@ impl Scheduler {
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
                 inputs: input::Inputs::new(kept, serves)?,
+                timers: timers::Timers::default(),
+                driver: None,
+                unowned: false,
             }),
         })
     }
@@ -291,6 +304,12 @@ impl Scheduler {
 
     fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
+    }
+
+    /// Must a call that would block wait with us? Somebody else could run, or time is to pass until
+    /// a timer goes off.
+    fn waits_here(&self, thread: &ThreadState) -> bool {
+        self.controls_many(thread) || (self.is_on() && self.lock().timers.next().is_some())
     }
 
     /// Is this thread controlled, and not alone?

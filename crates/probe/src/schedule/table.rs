@@ -33,6 +33,8 @@ pub struct Entry {
     pub waits_outside: bool,
     /// In a replay: the call that it makes without the turn has returned.
     pub returned: bool,
+    /// A timer has sent it a signal that it has not been seen to take.
+    pub signalled: bool,
     /// It is on its way out.
     pub leaving: bool,
     /// Where it is, when that was looked at, and by which calls it got there.
@@ -66,6 +68,8 @@ pub enum Wait {
     Descriptors(Vec<Descriptor>),
     /// Something that is found out by trying again.
     Retry,
+    /// A signal that it takes by asking for it, and finds out about by trying again.
+    Signal,
     /// The kernel: it makes a call that we do not know how to wait for, without the turn.
     Outside,
     /// In a replay: the point at which it ended somebody's wait outside.
@@ -105,6 +109,7 @@ impl Entry {
             mask,
             interrupted_by: 0,
             waits_outside: false,
+            signalled: false,
             returned: false,
             leaving: false,
             spot: None,
@@ -200,6 +205,12 @@ impl Table {
     pub fn due_at(&self, deadline: u64) -> Option<ThreadId> {
         let is_due = |e: &&Entry| e.deadline == Some(deadline) && !matches!(e.wait, Wait::Nothing);
         self.iter().find(is_due).map(|e| e.id)
+    }
+
+    /// Somebody who stands in a wait of ours.
+    pub fn who_waits_here(&self) -> Option<ThreadId> {
+        let is_here = |e: &&Entry| !matches!(e.wait, Wait::Nothing | Wait::Outside);
+        self.iter().find(is_here).map(|e| e.id)
     }
 
     /// In a replay: does somebody wait for what was recorded?
