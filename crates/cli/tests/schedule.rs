@@ -366,7 +366,7 @@ int main(void) {
     pthread_create(&threads[0], NULL, take_signal, NULL);
     pthread_create(&threads[1], NULL, take_semaphore, NULL);
     pthread_create(&threads[2], NULL, suspend, NULL);
-    sleep(100);
+    usleep(20000);
     pthread_kill(threads[0], SIGUSR1);
     pthread_join(threads[0], NULL);
     struct sembuf give = {0, 1, 0};
