@@ -58,17 +58,36 @@ fn without_ids(events: &str) -> String {
 
 /// One seed, one execution; many seeds, many.
 fn is_fixed_by_its_seed(scratch: &Scratch, program: &[&str], least_different: usize) {
+    is_repeated(scratch, program, REPEATS);
+    let traces: BTreeSet<String> =
+        (1..=SEEDS).map(|seed| execution(scratch, seed, program).2).collect();
+    assert!(traces.len() >= least_different, "{} schedules of {SEEDS} seeds", traces.len());
+}
+
+/// One seed, one execution, however often.
+fn is_repeated(scratch: &Scratch, program: &[&str], repeats: usize) {
     let first = execution(scratch, 7, program);
     assert!(first.0.lines().count() > 5, "{}", first.0);
-    for repeat in 1..REPEATS {
+    for repeat in 1..repeats {
         let again = execution(scratch, 7, program);
         assert_eq!(first.1, again.1, "output of repeat {repeat}");
         assert_eq!(difference(&first.2, &again.2), None, "schedule of repeat {repeat}");
         assert_eq!(difference(&first.0, &again.0), None, "events of repeat {repeat}");
     }
-    let traces: BTreeSet<String> =
-        (1..=SEEDS).map(|seed| execution(scratch, seed, program).2).collect();
-    assert!(traces.len() >= least_different, "{} schedules of {SEEDS} seeds", traces.len());
+}
+
+/// Rare faults need thousands of executions to show.
+#[test]
+#[ignore = "takes an hour"]
+fn one_seed_two_thousand_times() {
+    if !support::has_probe() {
+        return;
+    }
+    for name in ["counter", "conditions", "primitives"] {
+        let scratch = Scratch::new();
+        scratch.compile(name, &source(&format!("{name}.c")), &[]);
+        is_repeated(&scratch, &[&format!("./{name}")], 2000);
+    }
 }
 
 /// The first lines that differ.
