@@ -233,7 +233,9 @@ impl Source {
     fn is_file(self) -> bool {
         let Source::From(descriptor) = self else { return false };
         let kind = kernel::mode_of(descriptor as i32).map(|mode| mode & libc::S_IFMT);
+        // What the kernel says of itself looks like files, too.
         matches!(kind, Some(libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK))
+            && !kernel::makes_up(descriptor as i32)
     }
 }
 
