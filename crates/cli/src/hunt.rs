@@ -400,7 +400,7 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
     let directory = file.parent().unwrap_or(Path::new("."));
     let (mut rows, mut shelf) = (Vec::new(), Shelf::new());
     for failed in failures {
-        kept::keep(directory, &failed.id, &failed.plan, &failed.result.schedule)?;
+        kept::keep(directory, &failed.id, &failed.plan, &failed.result)?;
         // Where each thread of a circle asks for its lock.
         let circle = failed.result.circle.iter();
         let circle = circle.map(|(module, offset)| stack_at(module, *offset, &mut shelf));

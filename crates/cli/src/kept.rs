@@ -1,16 +1,22 @@
 //! An execution that is kept in a run directory: `NAME.plan` says what was executed, `NAME.schedule`
-//! what was decided. Together they repeat it, whatever becomes of the report beside them.
+//! what was decided, `NAME.input` what came from outside. Together they repeat it, whatever becomes of the report beside them.
 
 use crate::failure::Failure;
-use crate::trial::Plan;
-use raddle_schedule::Schedule;
+use crate::trial::{Plan, TrialResult};
+use raddle_schedule::{Schedule, parse_input};
 use raddle_wire::options::PolicyChoice;
 use std::path::{Path, PathBuf};
 
 /// Leaves an execution in a directory.
-pub fn keep(directory: &Path, name: &str, plan: &Plan, schedule: &str) -> Result<(), Failure> {
+pub fn keep(
+    directory: &Path,
+    name: &str,
+    plan: &Plan,
+    result: &TrialResult,
+) -> Result<(), Failure> {
     let plan = serde_json::to_string_pretty(plan).map_err(Failure::during("writing a plan"))?;
-    for (ending, text) in [("schedule", schedule), ("plan", &plan)] {
+    let files = [("schedule", &result.schedule), ("input", &result.input), ("plan", &plan)];
+    for (ending, text) in files {
         let file = file(directory, name, ending);
         std::fs::write(&file, text)
             .map_err(Failure::during(format_args!("writing {}", file.display())))?;
@@ -31,8 +37,23 @@ pub fn load(directory: &Path, name: &str) -> Result<Plan, Failure> {
     // A damaged schedule gets its sentence here, and not in the target's process.
     Schedule::parse(&text).map_err(Failure::during(schedule.display()))?;
     let schedule = schedule.canonicalize().map_err(Failure::during(schedule.display()))?;
-    plan.schedule.policy = PolicyChoice::Replay { file: schedule.to_string_lossy().into_owned() };
+    let schedule = schedule.to_string_lossy().into_owned();
+    plan.schedule.policy = PolicyChoice::Replay { file: schedule, input: input(directory, name)? };
     Ok(plan)
+}
+
+/// The file of what came from outside. Executions kept by earlier versions have none: what they ask the
+/// outside for, they ask again.
+fn input(directory: &Path, name: &str) -> Result<Option<String>, Failure> {
+    let file = file(directory, name, "input");
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::during(file.display())(error)),
+    };
+    parse_input(&text).map_err(Failure::during(file.display()))?;
+    let file = file.canonicalize().map_err(Failure::during(file.display()))?;
+    Ok(Some(file.to_string_lossy().into_owned()))
 }
 
 fn file(directory: &Path, name: &str, ending: &str) -> PathBuf {

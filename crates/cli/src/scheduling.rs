@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The schedule in a run directory.
 pub const SCHEDULE: &str = "schedule";
+/// What came from outside, in a run directory.
+const INPUT: &str = "input";
 /// Points that PCT expects unless told: of the order of what small programs have.
 const LENGTH: u64 = 1_000;
 
@@ -97,7 +99,7 @@ pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
         PolicyChoice::RoundRobin => "round-robin".to_owned(),
         PolicyChoice::RaceDirected => "race-directed".to_owned(),
         PolicyChoice::LockDirected => "lock-directed".to_owned(),
-        PolicyChoice::Replay { file } => format!("replay {file}"),
+        PolicyChoice::Replay { file, .. } => format!("replay {file}"),
     };
     let time = match options.time {
         TimeMode::Virtual => "virtual",
@@ -125,7 +127,8 @@ pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
     settings
 }
 
-/// Leaves the schedule of a controlled execution in a directory; returns its file.
+/// Leaves the schedule of a controlled execution in a directory, and what came from outside; returns the
+/// schedule's file.
 pub fn leave(
     directory: &Path,
     name: &str,
@@ -134,8 +137,11 @@ pub fn leave(
 ) -> Result<PathBuf, Failure> {
     let file = directory.join(name);
     let schedule = control.schedule(settings(options));
-    std::fs::write(&file, schedule.to_string())
-        .map_err(Failure::during(format_args!("writing {}", file.display())))?;
+    let input = directory.join(INPUT);
+    for (file, text) in [(&file, schedule.to_string()), (&input, control.input())] {
+        std::fs::write(file, text)
+            .map_err(Failure::during(format_args!("writing {}", file.display())))?;
+    }
     Ok(file)
 }
 

@@ -148,7 +148,7 @@ mod tests {
         assert!(is_servable(&plan(1)));
         assert!(!is_servable(&Plan { record: true, ..plan(1) }));
         let mut replay = plan(1);
-        replay.schedule.policy = PolicyChoice::Replay { file: "H1.schedule".into() };
+        replay.schedule.policy = PolicyChoice::Replay { file: "H1.schedule".into(), input: None };
         assert!(!is_servable(&replay));
     }
 }

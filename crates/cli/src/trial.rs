@@ -58,6 +58,9 @@ pub struct TrialResult {
     pub divergence: Option<String>,
     /// The decisions, as their file has them.
     pub schedule: String,
+    /// What came from outside, as its file has it.
+    #[serde(default)]
+    pub input: String,
 }
 
 /// How a target ended.
@@ -235,6 +238,7 @@ impl Listener {
             circle: self.circle(control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
+            input: control.input(),
         }
     }
 

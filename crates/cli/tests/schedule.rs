@@ -58,17 +58,36 @@ fn without_ids(events: &str) -> String {
 
 /// One seed, one execution; many seeds, many.
 fn is_fixed_by_its_seed(scratch: &Scratch, program: &[&str], least_different: usize) {
+    is_repeated(scratch, program, REPEATS);
+    let traces: BTreeSet<String> =
+        (1..=SEEDS).map(|seed| execution(scratch, seed, program).2).collect();
+    assert!(traces.len() >= least_different, "{} schedules of {SEEDS} seeds", traces.len());
+}
+
+/// One seed, one execution, however often.
+fn is_repeated(scratch: &Scratch, program: &[&str], repeats: usize) {
     let first = execution(scratch, 7, program);
     assert!(first.0.lines().count() > 5, "{}", first.0);
-    for repeat in 1..REPEATS {
+    for repeat in 1..repeats {
         let again = execution(scratch, 7, program);
         assert_eq!(first.1, again.1, "output of repeat {repeat}");
         assert_eq!(difference(&first.2, &again.2), None, "schedule of repeat {repeat}");
         assert_eq!(difference(&first.0, &again.0), None, "events of repeat {repeat}");
     }
-    let traces: BTreeSet<String> =
-        (1..=SEEDS).map(|seed| execution(scratch, seed, program).2).collect();
-    assert!(traces.len() >= least_different, "{} schedules of {SEEDS} seeds", traces.len());
+}
+
+/// Rare faults need thousands of executions to show.
+#[test]
+#[ignore = "takes an hour"]
+fn one_seed_two_thousand_times() {
+    if !support::has_probe() {
+        return;
+    }
+    for name in ["counter", "conditions", "primitives"] {
+        let scratch = Scratch::new();
+        scratch.compile(name, &source(&format!("{name}.c")), &[]);
+        is_repeated(&scratch, &[&format!("./{name}")], 2000);
+    }
 }
 
 /// The first lines that differ.
@@ -304,4 +323,98 @@ fn a_detection_run_is_the_same_every_time() {
     let (code, _, schedule, _) = all.first().unwrap();
     assert_eq!(*code, Some(66));
     assert!(schedule.starts_with("raddle-schedule/1\nseed 7\npolicy random\n"), "{schedule}");
+}
+
+#[test]
+fn timers_go_off_by_virtual_time() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("timers", &source("timers.c"), &[]);
+    let expected = "left 1000\nalarm 1 at 30, 0\nalarms 4 at 30\nsigtimedwait -1 at 31\n\
+        timerfd 1 1 at 80\nthread told 42 at 100\ntimerfd 1 1 at 180\ntimerfd 2 at 430\nused 430 430\n";
+    for seed in ["1", "2", "3"] {
+        let started = Instant::now();
+        let arguments = ["--only", "sync", "--seed", seed, "--output", "e"];
+        assert_eq!(events(&scratch, &arguments, "./timers").exits(0).stdout, expected);
+        assert!(started.elapsed().as_secs() < 50);
+    }
+}
+
+/// Waits that are no futex's: for a signal by asking for it, for one while all others wait, for a child, for a
+/// semaphore of System V. Nobody may be held up by one who waits, and nobody waits for ever.
+const WAITS: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sem.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static sigset_t signals;
+static int semaphore;
+static void *take_signal(void *unused) {
+    int signal;
+    sigwait(&signals, &signal);
+    printf("sigwait %d\n", signal == SIGUSR1);
+    return unused;
+}
+static void *take_semaphore(void *unused) {
+    struct sembuf take = {0, -1, 0};
+    printf("semop %d\n", semop(semaphore, &take, 1));
+    return unused;
+}
+static void on_signal(int signal) { (void)signal; }
+static void *suspend(void *unused) {
+    sigset_t all_but;
+    sigfillset(&all_but);
+    sigdelset(&all_but, SIGUSR2);
+    printf("sigsuspend %d\n", sigsuspend(&all_but));
+    return unused;
+}
+int main(void) {
+    pthread_t threads[3];
+    signal(SIGUSR2, on_signal);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    semaphore = semget(IPC_PRIVATE, 1, 0600);
+    pthread_create(&threads[0], NULL, take_signal, NULL);
+    pthread_create(&threads[1], NULL, take_semaphore, NULL);
+    pthread_create(&threads[2], NULL, suspend, NULL);
+    usleep(20000);
+    pthread_kill(threads[0], SIGUSR1);
+    pthread_join(threads[0], NULL);
+    struct sembuf give = {0, 1, 0};
+    semop(semaphore, &give, 1);
+    pthread_join(threads[1], NULL);
+    semctl(semaphore, 0, IPC_RMID);
+    pthread_kill(threads[2], SIGUSR2);
+    pthread_join(threads[2], NULL);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(7);
+    siginfo_t info = {0};
+    int result = waitid(P_PID, child, &info, WEXITED);
+    printf("waitid %d %d\n", result, info.si_status);
+    return 0;
+}
+"#;
+
+#[test]
+fn no_wait_of_any_kind_stalls_the_others() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("waits", WAITS, &[]);
+    for seed in ["1", "2", "3", "4"] {
+        let arguments = ["--only", "sync", "--timeout", "60s", "--seed", seed, "--output", "e"];
+        let expected = "sigwait 1\nsemop 0\nsigsuspend -1\nwaitid 0 7\n";
+        assert_eq!(events(&scratch, &arguments, "./waits").exits(0).stdout, expected);
+    }
 }

@@ -151,6 +151,12 @@ impl SystemCall<'_> {
         unsafe { dr::dr_syscall_get_result(self.context) as i64 }
     }
 
+    /// Lets the target see another answer than the kernel's. Only after the call.
+    pub fn change_result(&mut self, result: i64) {
+        // SAFETY: a running system-call callback.
+        unsafe { dr::dr_syscall_set_result(self.context, result as dr::reg_t) };
+    }
+
     /// The registers of the thread that makes the call.
     pub fn state(&self) -> MachineState {
         MachineState::of(self.context, false)

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct Control {
     /// Batches of decisions, by how many came before: each thread writes its own.
     batches: BTreeMap<u64, Vec<(ThreadId, u64, u32)>>,
+    /// What came from outside, line by line.
+    input: BTreeMap<u64, String>,
     /// When two threads stood at conflicting accesses of the watched pair, in the order they did.
     pub meetings: Vec<Meeting>,
     /// The deadlock that ended it.
@@ -30,6 +32,16 @@ pub struct Stuck {
 impl Control {
     pub(crate) fn decided(&mut self, first: u64, segments: Vec<(ThreadId, u64, u32)>) {
         self.batches.insert(first, segments);
+    }
+
+    /// The parts of a line are written by one thread, in order.
+    pub(crate) fn came(&mut self, number: u64, text: &str) {
+        self.input.entry(number).or_default().push_str(text);
+    }
+
+    /// What came from outside, as its file has it.
+    pub fn input(&self) -> String {
+        raddle_schedule::input_text(self.input.values().map(String::as_str))
     }
 
     /// Each thread writes its own: they are read as it happens.

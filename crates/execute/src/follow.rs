@@ -174,6 +174,7 @@ impl Followed {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });
             }
             Record::Schedule { first, segments } => self.control.decided(first, segments),
+            Record::Input { number, text } => self.control.came(number, &text),
             Record::Value { order, after, value } => observer.value(pid, order, after, value),
             Record::Meeting(meeting) => self.control.met(*meeting),
             Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),

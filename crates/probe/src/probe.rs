@@ -95,7 +95,10 @@ fn try_start(options_file: &str) -> Result<(), String> {
         instrumentation: Instrumentation::new(&options, shadows),
         stacks: Stacks::default(),
         analysis,
-        scheduler: options.schedule.as_ref().map(Scheduler::new).transpose()?,
+        scheduler: {
+            let controlled = options.schedule.as_ref();
+            controlled.map(|asked| Scheduler::new(asked, options.serve)).transpose()?
+        },
         debugger: Debugger::new(&options)?,
         server: options.serve.then(|| Server::new(&options.directory)).transpose()?,
         process: AtomicU32::new(std::process::id()),

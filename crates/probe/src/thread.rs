@@ -14,7 +14,7 @@ use crate::middle::Middle;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
 use crate::probe::{Probe, fail};
-use crate::schedule::value_at;
+use crate::schedule::{PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
 use raddle_analyse::fast::Standing;
@@ -72,6 +72,10 @@ pub struct ThreadState {
     pub stack_region: (u64, u64),
     /// Arguments of the system call under way that are needed after it.
     pub system_call: [u64; 6],
+    /// Arguments of the call under way, as a scheduler sees it.
+    pub call_arguments: [u64; 2],
+    /// The call under way, when its answer comes from outside.
+    pub input: Option<PendingInput>,
     /// The path of the file that is being opened.
     pub system_call_path: Option<String>,
     log: Option<Arc<Log>>,
@@ -155,6 +159,8 @@ impl ThreadState {
             kept: Kept::default(),
             stack_region: (0, 0),
             system_call: [0; 6],
+            call_arguments: [0; 2],
+            input: None,
             system_call_path: None,
             log,
             writer: Writer::new(id),

@@ -12,9 +12,11 @@
 //! - [`LockDirected`]: makes threads that take several locks wait for each other;
 //! - [`Replay`]: as a [`Schedule`] says.
 //!
-//! What was decided is a [`Schedule`]: readable, and enough to repeat the execution.
+//! What was decided is a [`Schedule`]: readable, and, with what came from outside ([`Arrival`]), enough to
+//! repeat the execution.
 
 mod bursts;
+mod input;
 mod lock_directed;
 mod meeting;
 mod pct;
@@ -27,6 +29,7 @@ mod round_robin;
 mod schedule;
 
 pub use bursts::Bursts;
+pub use input::{Arrival, Came, InputError, Why, input_text, parse_input};
 pub use lock_directed::LockDirected;
 pub use meeting::{Meeting, meetings};
 pub use pct::Pct;

@@ -30,7 +30,7 @@ use std::os::unix::fs::FileExt;
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
 /// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings,
 /// 3: what a scheduler decided.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -147,6 +147,13 @@ pub enum Record {
         first: u64,
         /// Who ran (zero: nobody), for how many points, and a digest of what it did.
         segments: Vec<(ThreadId, u64, u32)>,
+    },
+    /// Something that came from outside, as its line of the file says; a long one in several records.
+    Input {
+        /// How many came before.
+        number: u64,
+        /// The line, or its next part.
+        text: String,
     },
     /// What stands in the memory of a watched access, up to eight bytes, the first byte lowest.
     Value {

@@ -125,6 +125,9 @@ pub enum PolicyChoice {
     Replay {
         /// The file.
         file: String,
+        /// The file of what came from outside; absent, it comes from there again.
+        #[serde(default)]
+        input: Option<String>,
     },
 }
 

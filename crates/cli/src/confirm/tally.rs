@@ -158,7 +158,7 @@ impl Tally {
             let kept = format!("{id}.{order}");
             let mut plan = plan.clone();
             plan.schedule.seed = *seed;
-            kept::keep(directory, &kept, &plan, &result.schedule)?;
+            kept::keep(directory, &kept, &plan, result)?;
             orders.push(Order {
                 order,
                 seed: seed.to_string(),
@@ -249,6 +249,7 @@ mod tests {
             circle: Vec::new(),
             divergence: None,
             schedule: String::new(),
+            input: String::new(),
         };
         let written = |output: &str, errors: &str| Written {
             output: output.as_bytes().to_vec(),

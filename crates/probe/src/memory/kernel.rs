@@ -49,6 +49,16 @@ pub fn mode_of(descriptor: i32) -> Option<u32> {
     (result == 0).then_some(found.st_mode)
 }
 
+/// Is the descriptor's file one that the kernel makes up as it is read (`/proc`, `/sys`)?
+pub fn makes_up(descriptor: i32) -> bool {
+    const SYSFS: u64 = 0x6265_6572;
+    // struct statfs: the kind of file system first, 120 bytes in all.
+    let mut found = [0u64; 15];
+    let to = found.as_mut_ptr() as u64;
+    let result = call(libc::SYS_fstatfs, [descriptor as u64, to, 0, 0, 0, 0]);
+    result == 0 && [libc::PROC_SUPER_MAGIC as u64, SYSFS].contains(&found[0])
+}
+
 /// The flags of a descriptor's file, as `F_GETFL` has them.
 pub fn flags_of(descriptor: i32) -> i32 {
     call(libc::SYS_fcntl, [descriptor as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) as i32

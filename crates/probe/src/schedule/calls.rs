@@ -1,7 +1,8 @@
 //! System calls that are ours to answer: time, chance, the number of processors, waiting.
 
+use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
-use super::{Newborn, Scheduler, descriptors, futex, signals};
+use super::{Newborn, Scheduler, descriptors, futex, signals, timers};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -22,9 +23,13 @@ pub fn answer(
     call: &mut SystemCall<'_>,
 ) -> Option<i64> {
     let number = i64::from(call.number);
+    thread.call_arguments = std::array::from_fn(|i| call.argument(i as u32));
     signals::note(scheduler, probe, thread, call);
-    if let Some(result) = of_time(scheduler, call) {
-        return Some(result);
+    let timed = of_time(scheduler, call)
+        .or_else(|| timers::processor_time(scheduler, call))
+        .or_else(|| timers::answer(scheduler, thread, call));
+    if timed.is_some() {
+        return timed;
     }
     match number {
         libc::SYS_futex | SYS_FUTEX_WAITV => {
@@ -36,6 +41,7 @@ pub fn answer(
             };
         }
         libc::SYS_sched_yield => return Some(0),
+        libc::SYS_pause => return Some(pause(scheduler, probe, thread, call)),
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
             return Some(sleep(scheduler, probe, thread, call));
         }
@@ -66,18 +72,42 @@ pub fn answer(
             scheduler.stop();
         }
         libc::SYS_execve | libc::SYS_execveat => scheduler.flush(thread),
+        libc::SYS_kill | libc::SYS_rt_sigqueueinfo => return input::redirect(scheduler, call),
         libc::SYS_close => {
             scheduler.lock().random_descriptors.remove(&(call.argument(0) as i32));
+            timers::descriptor_closed(scheduler, call.argument(0));
         }
         libc::SYS_read if is_random(scheduler, call.argument(0)) => {
             return Some(random(scheduler, call.argument(1), call.argument(2)));
         }
         _ => {}
     }
+    match input::answer(scheduler, probe, thread, call) {
+        Replayed::Answered(result) => return Some(result),
+        Replayed::Made => return None,
+        Replayed::Not => {}
+    }
+    input::expect(scheduler, thread, call);
+    let result = wait_for(scheduler, probe, thread, call);
+    if let Some(result) = result {
+        input::note(scheduler, thread, result);
+    }
+    result
+}
+
+/// Waits until the call can be made without waiting, or makes it, again and again. `None` leaves it to
+/// the kernel.
+fn wait_for(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &mut SystemCall<'_>,
+) -> Option<i64> {
+    let number = i64::from(call.number);
     if let Some(result) = descriptors::answer(scheduler, probe, thread, call) {
         return Some(result);
     }
-    let alone = !scheduler.controls_many(thread);
+    let alone = !scheduler.waits_here(thread);
     let retried = (!alone).then(|| retry(scheduler, probe, thread, call)).flatten();
     if retried.is_none() && !alone && blocks_otherwise(number) {
         go_outside(scheduler, probe, thread);
@@ -90,15 +120,21 @@ pub fn returned(
     scheduler: &Scheduler,
     probe: &Probe,
     thread: &mut ThreadState,
-    call: &SystemCall<'_>,
+    call: &mut SystemCall<'_>,
 ) {
     let number = i64::from(call.number);
     let result = call.result();
+    if blocks_otherwise(number) {
+        come_back(scheduler, probe, thread);
+    }
+    input::note(scheduler, thread, result);
+    input::descriptors_change(scheduler, call, thread.call_arguments);
     match number {
         libc::SYS_clone | libc::SYS_clone3 => {
             let is_expected =
                 scheduler.lock().newborn.is_some() || scheduler.born.load(Ordering::Acquire) != 0;
             if !is_expected {
+                process_made(scheduler, thread, call);
                 return;
             }
             if result < 0 {
@@ -119,8 +155,24 @@ pub fn returned(
                 scheduler.lock().random_descriptors.insert(result as i32);
             }
         }
-        number if blocks_otherwise(number) => come_back(scheduler, thread),
+        libc::SYS_timerfd_create => {
+            timers::descriptor_made(scheduler, thread.call_arguments[0], result);
+        }
+        libc::SYS_read => {
+            let [descriptor, buffer] = thread.call_arguments;
+            timers::was_read(scheduler, descriptor, buffer, result);
+        }
+        libc::SYS_fork | libc::SYS_vfork => process_made(scheduler, thread, call),
         _ => {}
+    }
+}
+
+/// A process has been made, in the parent.
+fn process_made(scheduler: &Scheduler, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
+    if call.result() > 0
+        && let Some(told) = input::process_made(scheduler, thread, call)
+    {
+        call.change_result(told);
     }
 }
 
@@ -220,6 +272,23 @@ fn sleep(
     -i64::from(libc::EINTR)
 }
 
+/// Until a signal comes, from wherever.
+fn pause(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) -> i64 {
+    let step = scheduler.step_of(probe, thread, call);
+    // A timer's signal is ours to send, and another's may come at any time.
+    let wait = || match scheduler.lock().timers.interrupt() {
+        true => Wait::Time,
+        false => Wait::Descriptors(Vec::new()),
+    };
+    while scheduler.block(probe, thread, wait(), None, step) != Woken::Interrupted {}
+    -i64::from(libc::EINTR)
+}
+
 /// Fills memory with bytes that look random and are the same in every execution.
 fn random(scheduler: &Scheduler, to: u64, length: u64) -> i64 {
     let length = length.min(1 << 20);
@@ -257,7 +326,9 @@ fn retry(
     thread: &mut ThreadState,
     call: &SystemCall<'_>,
 ) -> Option<i64> {
-    let number = i64::from(call.number);
+    let mut number = i64::from(call.number);
+    let no_time = [0u64; 2];
+    let mut about = [0u64; 16];
     let mut arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
     let mut deadline = None;
     // Which result means "not yet".
@@ -278,20 +349,67 @@ fn retry(
             arguments[1] = libc::F_OFD_SETLK as u64;
             -libc::EAGAIN
         }
+        libc::SYS_waitid => {
+            let is_waiting = arguments[3] & libc::WNOHANG as u64 == 0;
+            arguments[3] |= libc::WNOHANG as u64;
+            // Who has ended is told there, and only there: zero is nobody.
+            if arguments[2] == 0 {
+                arguments[2] = about.as_mut_ptr() as u64;
+            }
+            is_waiting.then_some(0)?
+        }
+        libc::SYS_rt_sigtimedwait => {
+            if arguments[2] != 0 {
+                deadline = timers::deadline_of(scheduler, arguments[2]);
+            }
+            arguments[2] = no_time.as_ptr() as u64;
+            -libc::EAGAIN
+        }
+        libc::SYS_semop | libc::SYS_semtimedop if waits_for_semaphores(arguments) => {
+            if number == libc::SYS_semtimedop && arguments[3] != 0 {
+                deadline = timers::deadline_of(scheduler, arguments[3]);
+            }
+            arguments[3] = no_time.as_ptr() as u64;
+            number = libc::SYS_semtimedop;
+            -libc::EAGAIN
+        }
+        libc::SYS_msgsnd => {
+            let is_waiting = arguments[3] & libc::IPC_NOWAIT as u64 == 0;
+            arguments[3] |= libc::IPC_NOWAIT as u64;
+            is_waiting.then_some(-libc::EAGAIN)?
+        }
+        libc::SYS_msgrcv => {
+            let is_waiting = arguments[4] & libc::IPC_NOWAIT as u64 == 0;
+            arguments[4] |= libc::IPC_NOWAIT as u64;
+            is_waiting.then_some(-libc::ENOMSG)?
+        }
         _ => return None,
     };
     let step: Step = scheduler.step_of(probe, thread, call);
+    let mut is_late = false;
     loop {
         let result = kernel::call(number, arguments);
-        if result != i64::from(not_yet) {
+        let nobody = || number != libc::SYS_waitid || target::half(arguments[2] + 12) == Some(0);
+        if result != i64::from(not_yet) || !nobody() || is_late {
             return Some(result);
         }
-        match scheduler.block(probe, thread, Wait::Retry, deadline, step) {
+        let wait = match number {
+            libc::SYS_rt_sigtimedwait => Wait::Signal,
+            _ => Wait::Retry,
+        };
+        match scheduler.block(probe, thread, wait, deadline, step) {
             Woken::Came(_) => {}
-            Woken::Late => deadline = None,
+            Woken::Late => is_late = true,
             Woken::Interrupted => return Some(-i64::from(libc::EINTR)),
         }
     }
+}
+
+/// Does none of these operations say that it is not to wait?
+fn waits_for_semaphores([_, operations, count, ..]: [u64; 6]) -> bool {
+    // struct sembuf: number, operation, flags, of two bytes each.
+    let flags = |i| target::word(operations + 6 * i).map_or(0, |word| word >> 32);
+    (0..count.min(512)).all(|i| flags(i) & libc::IPC_NOWAIT as u64 == 0)
 }
 
 /// Calls that may block and that we cannot wait for in the kernel's stead. They are made without the
@@ -300,14 +418,7 @@ fn blocks_otherwise(number: i64) -> bool {
     matches!(
         number,
         libc::SYS_connect
-            | libc::SYS_msgrcv
-            | libc::SYS_msgsnd
-            | libc::SYS_semop
-            | libc::SYS_semtimedop
-            | libc::SYS_pause
             | libc::SYS_rt_sigsuspend
-            | libc::SYS_rt_sigtimedwait
-            | libc::SYS_waitid
             | libc::SYS_splice
             | libc::SYS_sendfile
             | libc::SYS_io_getevents
@@ -321,19 +432,32 @@ fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
     let mut state = scheduler.lock();
     if let Some(entry) = state.entry(thread.id) {
         entry.wait = Wait::Outside;
+        entry.waits_outside = true;
+        entry.returned = false;
     }
-    let (state, next) = scheduler.choose(probe, thread, state);
-    let state = scheduler.before_waiting(probe, thread, state);
-    scheduler.hand_to(state, next);
+    drop(state);
+    scheduler.leave(probe, thread);
 }
 
-fn come_back(scheduler: &Scheduler, thread: &ThreadState) {
+fn come_back(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
     let mut state = scheduler.lock();
+    let replays = state.inputs.is_replaying();
     let Some(entry) = state.entry(thread.id) else { return };
     if matches!(entry.wait, Wait::Outside) {
-        entry.wake(Woken::Came(0));
         let turn = entry.turn.clone();
-        drop(state);
-        turn.wait();
+        match replays {
+            true => entry.returned = true,
+            false => entry.wake(Woken::Came(0)),
+        }
+        if std::mem::take(&mut state.unowned) {
+            let (state, next) = scheduler.choose(probe, thread, state);
+            if next == thread.id {
+                return;
+            }
+            scheduler.hand_to(state, next);
+        } else {
+            drop(state);
+        }
+        scheduler.await_turn(probe, thread, &turn);
     }
 }

@@ -11,6 +11,8 @@ use raddle_wire::options::TimeMode;
 const POINT: u64 = 100;
 /// Nanoseconds a look at a clock takes.
 const LOOK: u64 = 1_000;
+/// Nanoseconds that a thread computes without a point, at most: what some five thousand branches take.
+const WORK: u64 = 5_000;
 /// What the clocks show at the start: a day in 2025, and a machine up for a quarter of an hour.
 const REAL_START: u64 = 1_750_000_000_000_000_000;
 const MONOTONIC_START: u64 = 1_000_000_000_000;
@@ -43,6 +45,11 @@ impl Clock {
     /// A scheduling point has passed.
     pub fn tick(&mut self) {
         self.passed += POINT;
+    }
+
+    /// A thread has computed for a while.
+    pub fn work(&mut self) {
+        self.passed += WORK;
     }
 
     /// What a clock of the kernel's shows; time for the look included.

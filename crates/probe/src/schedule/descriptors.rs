@@ -13,7 +13,7 @@ use raddle_dynamorio::process::{self, SystemCall};
 use raddle_schedule::Step;
 
 /// What a pipe or socket that is ready for writing takes without blocking: a page.
-const PIECE: u64 = 4096;
+pub const PIECE: u64 = 4096;
 
 /// Waits as the call would, and answers it where waiting is all of it. `None`: the call can be made
 /// now.
@@ -32,7 +32,7 @@ pub fn answer(
     if let Some(set) = Multiplexed::of(call) {
         return Some(multiplex(scheduler, probe, thread, call, set));
     }
-    if !scheduler.controls_many(thread) {
+    if !scheduler.waits_here(thread) {
         return None;
     }
     let (events, flags) = match number {
@@ -75,7 +75,7 @@ fn takes_pieces(descriptor: i32) -> bool {
 }
 
 /// The stretches of memory that an array of `iovec` names.
-fn vectors(address: u64, count: u64) -> Vec<(u64, u64)> {
+pub fn vectors(address: u64, count: u64) -> Vec<(u64, u64)> {
     let one = |i| Some((target::word(address + 16 * i)?, target::word(address + 16 * i + 8)?));
     (0..count.min(1024)).map_while(one).collect()
 }

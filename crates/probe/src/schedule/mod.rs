@@ -5,8 +5,9 @@
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
-//! is about to do can be told in words ([`overview`]).
+//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
+//! is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for
 //! a new thread entering its name, while its creator waits for that).
@@ -16,15 +17,19 @@ mod clock;
 mod descriptors;
 mod farewell;
 mod futex;
+mod input;
 mod locks;
+mod outputs;
 mod overview;
 mod points;
 mod signals;
 mod stuck;
 mod table;
+mod timers;
 mod turn;
 mod watch;
 
+pub use input::PendingInput;
 pub use points::BlockPoints;
 pub use watch::value_at;
 
@@ -62,6 +67,8 @@ pub struct Scheduler {
     lock_points: AtomicBool,
     /// Time may pass though somebody could run.
     early_time: bool,
+    /// A timer may interrupt what a thread computes: calls at points see the target's registers.
+    interruptible: AtomicBool,
     /// Signals whose handlers let calls go on, one bit each.
     restarting: AtomicU64,
     state: Mutex<State>,
@@ -92,6 +99,13 @@ struct State {
     random: Rng,
     /// Descriptors that give random bytes.
     random_descriptors: BTreeSet<i32>,
+    inputs: input::Inputs,
+    timers: timers::Timers,
+    /// Who waits, and is to look who can run next: the thread that had the turn has left for the
+    /// kernel.
+    driver: Option<ThreadId>,
+    /// All have left for the kernel: who comes back first decides.
+    unowned: bool,
 }
 
 /// A thread that is being made.
@@ -106,9 +120,13 @@ struct Newborn {
 }
 
 impl Scheduler {
-    /// As the options say.
-    pub fn new(options: &ScheduleOptions) -> Result<Scheduler, String> {
+    /// As the options say; of a target that serves, or of one that is executed.
+    pub fn new(options: &ScheduleOptions, serves: bool) -> Result<Scheduler, String> {
         let seed = options.seed;
+        let kept = match &options.policy {
+            PolicyChoice::Replay { input, .. } => input.as_deref(),
+            _ => None,
+        };
         let policy = policy(&options.policy, seed)?;
         Ok(Scheduler {
             on: AtomicBool::new(true),
@@ -117,6 +135,7 @@ impl Scheduler {
             cycle: locks::Cycle::new(&options.cycle),
             lock_points: AtomicBool::new(options.lock_points),
             early_time: options.early_time,
+            interruptible: AtomicBool::new(false),
             restarting: AtomicU64::new(0),
             state: Mutex::new(State {
                 table: Table::default(),
@@ -136,6 +155,10 @@ impl Scheduler {
                 // The same whatever the seed: it decides the schedule and nothing else.
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
+                inputs: input::Inputs::new(kept, serves)?,
+                timers: timers::Timers::default(),
+                driver: None,
+                unowned: false,
             }),
         })
     }
@@ -146,6 +169,7 @@ impl Scheduler {
         let mut state = self.lock();
         state.policy = policy(&request.policy, request.seed)?;
         state.quanta = quanta(request.seed);
+        state.inputs.restart();
         self.lock_points.store(request.lock_points, Ordering::Relaxed);
         let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
         entry.os_id = os_id;
@@ -236,7 +260,12 @@ impl Scheduler {
     }
 
     /// A system call has returned from the kernel.
-    pub fn call_returned(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
+    pub fn call_returned(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        call: &mut SystemCall<'_>,
+    ) {
         if self.is_on() && self.lock().table.get(thread.id).is_some() {
             calls::returned(self, probe, thread, call);
         }
@@ -277,6 +306,12 @@ impl Scheduler {
         self.on.load(Ordering::Acquire)
     }
 
+    /// Must a call that would block wait with us? Somebody else could run, or time is to pass until
+    /// a timer goes off.
+    fn waits_here(&self, thread: &ThreadState) -> bool {
+        self.controls_many(thread) || (self.is_on() && self.lock().timers.next().is_some())
+    }
+
     /// Is this thread controlled, and not alone?
     fn controls_many(&self, thread: &ThreadState) -> bool {
         if !self.is_on() {
@@ -309,7 +344,7 @@ fn policy(choice: &PolicyChoice, seed: u64) -> Result<Box<dyn Policy>, String> {
         PolicyChoice::RoundRobin => PolicyName::RoundRobin.policy(seed),
         PolicyChoice::RaceDirected => PolicyName::RaceDirected.policy(seed),
         PolicyChoice::LockDirected => PolicyName::LockDirected.policy(seed),
-        PolicyChoice::Replay { file } => {
+        PolicyChoice::Replay { file, .. } => {
             let text = std::fs::read_to_string(file)
                 .map_err(|e| format!("cannot read the schedule {file}: {e}"))?;
             let schedule = Schedule::parse(&text).map_err(|e| format!("{file}: {e}"))?;

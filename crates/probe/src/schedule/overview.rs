@@ -25,7 +25,9 @@ fn about(entry: &Entry, running: bool) -> String {
         Wait::Time => "sleeps".to_owned(),
         Wait::Descriptors(_) => "waits for a descriptor".to_owned(),
         Wait::Retry => "waits for another process or a file lock".to_owned(),
+        Wait::Signal => "waits for a signal".to_owned(),
         Wait::Outside => "in the kernel".to_owned(),
+        Wait::Recorded => "waits for what came from outside".to_owned(),
         Wait::Nothing if running => "runs".to_owned(),
         Wait::Nothing => match (entry.step, entry.wanted) {
             (Step::Access(access), _) => {

@@ -6,6 +6,7 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
+use super::Scheduler;
 use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
@@ -14,6 +15,7 @@ use crate::trampoline::slot;
 use raddle_decode::decode;
 use raddle_dynamorio::block::{Block, Point};
 use raddle_dynamorio::client::Client;
+use raddle_dynamorio::redirect::Context;
 use raddle_schedule::Step;
 
 /// Where threads may have to give way in a block.
@@ -44,7 +46,7 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.count_down(slot::BUDGET, &done);
-            call(probe, point, at_branch, pc);
+            call(probe, point, (at_branch, at_branch_exactly), pc);
             point.place(done);
             point.release_flags();
         }
@@ -52,20 +54,24 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.skip_if_zero(slot::CONTROLLED, &done);
-            call(probe, point, at_atomic, pc);
+            call(probe, point, (at_atomic, at_atomic_exactly), pc);
             point.place(done);
             point.release_flags();
         }
     }
 }
 
-/// A debugger wants to see the thread's registers while it stands there.
-fn call(probe: &Probe, point: &mut Point<'_>, callee: extern "C" fn(u64), pc: u64) {
-    match probe.debugger {
-        Some(_) => point.clean_call_exact(callee, pc),
-        None => point.clean_call(callee, pc),
+/// A debugger wants to see the thread's registers while it stands there, and to be interrupted they must be
+/// known.
+fn call(probe: &Probe, point: &mut Point<'_>, (plain, exact): (Callee, Callee), pc: u64) {
+    let interruptible = probe.scheduler.as_ref().is_some_and(Scheduler::is_interruptible);
+    match interruptible || probe.debugger.is_some() {
+        true => point.clean_call_exact(exact, pc),
+        false => point.clean_call(plain, pc),
     }
 }
+
+type Callee = extern "C" fn(u64);
 
 extern "C" fn at_branch(pc: u64) {
     at(pc, Step::Branch);
@@ -73,6 +79,16 @@ extern "C" fn at_branch(pc: u64) {
 
 extern "C" fn at_atomic(pc: u64) {
     at(pc, Step::Atomic);
+}
+
+extern "C" fn at_branch_exactly(pc: u64) {
+    at(pc, Step::Branch);
+    take_signal(pc);
+}
+
+extern "C" fn at_atomic_exactly(pc: u64) {
+    at(pc, Step::Atomic);
+    take_signal(pc);
 }
 
 fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
@@ -89,7 +105,23 @@ fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
         }
         return;
     }
+    if matches!(step, Step::Branch(_)) {
+        scheduler.has_computed();
+    }
     give_way(scheduler, probe, thread, step);
+}
+
+/// A timer has sent the thread a signal while it was in our code. The engine delivers it when the thread next
+/// leaves the code cache, which a loop of its own may never do: so it leaves now, and comes back to where
+/// it was. Only where the call saw the target's own registers.
+fn take_signal(pc: u64) {
+    let probe = Probe::instance();
+    let (Some(thread), Some(scheduler)) = (thread::current(probe), &probe.scheduler) else {
+        return;
+    };
+    if scheduler.is_interruptible() && scheduler.take_signalled(thread.id) {
+        Context::at(pc).go();
+    }
 }
 
 fn give_way(scheduler: &super::Scheduler, probe: &Probe, thread: &mut ThreadState, step: Step) {

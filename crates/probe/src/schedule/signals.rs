@@ -1,9 +1,9 @@
 //! Signals, as far as waiting is concerned: one that a thread of the target sends to another ends
 //! the other's wait, as the kernel would.
 
-use super::table::{Wait, Woken};
+use super::table::{Entry, Table, Wait, Woken};
 use super::{Scheduler, State};
-use crate::memory::target;
+use crate::memory::{kernel, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::SystemCall;
@@ -49,9 +49,59 @@ fn send(scheduler: &Scheduler, probe: &Probe, to: Option<u32>, signal: u64) {
     if signal == 0 || probe.monitor.dispositions.is_ignored(signal as i32) {
         return;
     }
-    let bit = 1u64.wrapping_shl(signal.wrapping_sub(1) as u32);
     let mut state = scheduler.lock();
     let State { table, .. } = &mut *state;
+    interrupt(table, to, signal);
+}
+
+/// A timer sends a signal; `with` is how the kernel says so and what goes with it.
+pub fn send_from_timer(
+    table: &mut Table,
+    probe: &Probe,
+    (signal, to): (i32, Option<u32>),
+    with: Option<(i32, u64)>,
+) {
+    let bit = 1u64.wrapping_shl(signal.wrapping_sub(1) as u32);
+    let first = || {
+        let open = table.iter().find(|e| e.mask & bit == 0);
+        open.or_else(|| table.iter().next()).map(|e| e.os_id)
+    };
+    let Some(thread) = to.or_else(first) else { return };
+    let process = u64::from(std::process::id());
+    let (thread_word, signal_word) = (u64::from(thread), signal as u64);
+    match with {
+        // struct siginfo: signal, error, code; then timer, overrun, value.
+        Some((code, value)) => {
+            let mut about = [0u8; 128];
+            about[..4].copy_from_slice(&signal.to_le_bytes());
+            about[8..12].copy_from_slice(&code.to_le_bytes());
+            about[24..32].copy_from_slice(&value.to_le_bytes());
+            let about = about.as_ptr() as u64;
+            let arguments = [process, thread_word, signal_word, about, 0, 0];
+            kernel::call(libc::SYS_rt_tgsigqueueinfo, arguments);
+        }
+        None => {
+            kernel::call(libc::SYS_tgkill, [process, thread_word, signal_word, 0, 0, 0]);
+        }
+    }
+    if !probe.monitor.dispositions.is_ignored(signal) {
+        if let Some(entry) = table.iter_mut().find(|e| e.os_id == thread) {
+            entry.signalled = true;
+        }
+        interrupt(table, Some(thread), signal_word);
+    }
+}
+
+/// Ends the wait of whoever takes the signal.
+fn interrupt(table: &mut Table, to: Option<u32>, signal: u64) {
+    // Who asks for signals may get this one: it looks.
+    let may_ask = |e: &&mut Entry| to.is_none_or(|os_id| e.os_id == os_id);
+    for entry in table.iter_mut().filter(may_ask) {
+        if matches!(entry.wait, Wait::Signal) {
+            entry.wake(Woken::Came(0));
+        }
+    }
+    let bit = 1u64.wrapping_shl(signal.wrapping_sub(1) as u32);
     let mut takers = table.iter_mut().filter(|e| e.mask & bit == 0);
     let taker = match to {
         Some(os_id) => takers.find(|e| e.os_id == os_id),
@@ -59,7 +109,8 @@ fn send(scheduler: &Scheduler, probe: &Probe, to: Option<u32>, signal: u64) {
         None => takers.next(),
     };
     if let Some(entry) = taker
-        && !matches!(entry.wait, Wait::Nothing | Wait::Outside)
+        // A replay knows where the wait was ended by it.
+        && !matches!(entry.wait, Wait::Nothing | Wait::Outside | Wait::Recorded)
     {
         entry.wake(Woken::Interrupted);
         entry.interrupted_by = signal as u32;

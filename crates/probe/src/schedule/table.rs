@@ -29,6 +29,12 @@ pub struct Entry {
     pub mask: u64,
     /// The signal that ended its last wait, if one did.
     pub interrupted_by: u32,
+    /// It waits for somebody outside, or did and has not been seen to go on.
+    pub waits_outside: bool,
+    /// In a replay: the call that it makes without the turn has returned.
+    pub returned: bool,
+    /// A timer has sent it a signal that it has not been seen to take.
+    pub signalled: bool,
     /// It is on its way out.
     pub leaving: bool,
     /// Where it is, when that was looked at, and by which calls it got there.
@@ -62,8 +68,12 @@ pub enum Wait {
     Descriptors(Vec<Descriptor>),
     /// Something that is found out by trying again.
     Retry,
+    /// A signal that it takes by asking for it, and finds out about by trying again.
+    Signal,
     /// The kernel: it makes a call that we do not know how to wait for, without the turn.
     Outside,
+    /// In a replay: the point at which it ended somebody's wait outside.
+    Recorded,
 }
 
 /// A futex that is waited for.
@@ -98,6 +108,9 @@ impl Entry {
             robust: 0,
             mask,
             interrupted_by: 0,
+            waits_outside: false,
+            signalled: false,
+            returned: false,
             leaving: false,
             spot: None,
             stack: StackId::NONE,
@@ -192,6 +205,28 @@ impl Table {
     pub fn due_at(&self, deadline: u64) -> Option<ThreadId> {
         let is_due = |e: &&Entry| e.deadline == Some(deadline) && !matches!(e.wait, Wait::Nothing);
         self.iter().find(is_due).map(|e| e.id)
+    }
+
+    /// Somebody who stands in a wait of ours.
+    pub fn who_waits_here(&self) -> Option<ThreadId> {
+        let is_here = |e: &&Entry| !matches!(e.wait, Wait::Nothing | Wait::Outside);
+        self.iter().find(is_here).map(|e| e.id)
+    }
+
+    /// In a replay: does somebody wait for what was recorded?
+    pub fn awaits_recorded(&self) -> bool {
+        self.iter().any(|e| matches!(e.wait, Wait::Recorded))
+    }
+
+    /// In a replay that is none any more: those who waited for what was recorded look for themselves.
+    pub fn release_recorded(&mut self) {
+        for entry in self.iter_mut() {
+            let is_back = matches!(entry.wait, Wait::Outside) && entry.returned;
+            if is_back || matches!(entry.wait, Wait::Recorded) {
+                entry.returned = false;
+                entry.wake(Woken::Came(0));
+            }
+        }
     }
 
     /// Lets those go whose time has come.

@@ -71,11 +71,54 @@ impl Scheduler {
         if next != thread.id {
             state = self.before_waiting(probe, thread, state);
             self.hand_to(state, next);
-            turn.wait();
+            self.await_turn(probe, thread, &turn);
         } else {
             drop(state);
         }
         self.after_choice(probe, thread);
+    }
+
+    /// Until it is this thread's turn. It may be asked, meanwhile, to look who can run next.
+    pub(super) fn await_turn(&self, probe: &Probe, thread: &mut ThreadState, turn: &Turn) {
+        loop {
+            turn.wait();
+            let mut state = self.lock();
+            if state.driver.take_if(|driver| *driver == thread.id).is_none() {
+                return;
+            }
+            let (state, next) = self.choose(probe, thread, state);
+            if next == thread.id {
+                return;
+            }
+            self.hand_to(state, next);
+        }
+    }
+
+    /// The thread with the turn leaves for the kernel, and others may run. If nobody can at once, somebody
+    /// who waits looks for who can next, for this one must go and cannot: time is to pass, and signals are to be
+    /// sent, while it is away.
+    pub(super) fn leave(&self, probe: &Probe, thread: &mut ThreadState) {
+        let state = self.lock();
+        if !state.table.runnable().is_empty() {
+            let (state, next) = self.choose(probe, thread, state);
+            let state = self.before_waiting(probe, thread, state);
+            return self.hand_to(state, next);
+        }
+        let mut state = self.before_waiting(probe, thread, state);
+        match state.table.who_waits_here() {
+            Some(driver) => {
+                state.driver = Some(driver);
+                self.hand_to(state, driver);
+            }
+            None => {
+                // Nobody is left for whom time could pass but the one who leaves.
+                if let Some(due) = state.timers.next() {
+                    state.clock.pass_to(due);
+                    state.fire_timers(probe);
+                }
+                state.unowned = true;
+            }
+        }
     }
 
     /// A debugger is to know where the thread waits.
@@ -110,11 +153,16 @@ impl Scheduler {
         deadline: Option<u64>,
         step: Step,
     ) -> Woken {
-        if let Some(entry) = self.lock().entry(thread.id) {
-            entry.wait = wait;
-            entry.deadline = deadline;
+        let mut state = self.lock();
+        let is_outside = wait.is_outside();
+        let is_recorded = is_outside && state.inputs.is_replaying();
+        if let Some(entry) = state.entry(thread.id) {
+            let (recorded, live) = ((Wait::Recorded, None), (wait, deadline));
+            (entry.wait, entry.deadline) = if is_recorded { recorded } else { live };
+            entry.waits_outside = is_outside && !is_recorded;
             entry.woken = Woken::Came(0);
         }
+        drop(state);
         self.give_way(probe, thread, step);
         self.lock().entry(thread.id).map_or(Woken::Came(0), |entry| entry.woken)
     }
@@ -136,9 +184,18 @@ impl Scheduler {
         mut state: MutexGuard<'a, State>,
     ) -> (MutexGuard<'a, State>, ThreadId) {
         loop {
+            let replays = state.inputs.is_replaying();
+            if replays {
+                state = self.await_return(state);
+                state.wake_recorded();
+            }
+            state.fire_timers(probe);
             let now = state.clock.now();
             state.table.wake_by_time(now);
-            state.wake_by_outside();
+            if !replays {
+                state.wake_by_outside();
+                state.note_woken(thread);
+            }
             let runnable = state.table.runnable();
             if runnable.is_empty() {
                 state = self.idle(probe, thread, state);
@@ -148,8 +205,8 @@ impl Scheduler {
                 state.current = Some(runnable[0].thread);
                 return (state, runnable[0].thread);
             }
-            let deadline = state.table.next_deadline();
-            let can_wait = deadline.is_some();
+            let deadline = state.next_deadline();
+            let can_wait = deadline.is_some() || state.table.awaits_recorded();
             let sleeper = deadline.filter(|d| self.may_hurry(&state, *d));
             let sleeper = sleeper.and_then(|d| state.table.due_at(d));
             let point = Point { current: state.current, runnable: &runnable, can_wait, sleeper };
@@ -173,14 +230,26 @@ impl Scheduler {
                     state.current = Some(chosen.thread);
                     return (state, chosen.thread);
                 }
+                // In a replay it may be written until when: the wait of one of those who waited outside.
+                None if state.knows_time() => {}
                 None => {
-                    if let Some(deadline) = state.table.next_deadline() {
+                    if let Some(deadline) = state.next_deadline() {
                         state.hurried += deadline.saturating_sub(state.clock.now());
                         state = self.pass_time(state, deadline);
                     }
                 }
             }
         }
+    }
+
+    /// In a replay, whoever is to go on now may still be in the kernel.
+    fn await_return<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        while state.awaits_return() {
+            drop(state);
+            process::while_suspendable(|| kernel::poll(&mut [], RETRY_TIME));
+            state = self.lock();
+        }
+        state
     }
 
     /// Is it plausible that time passes until then though somebody could run? A busy machine keeps a
@@ -203,9 +272,24 @@ impl Scheduler {
             state = self.lock();
         }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
-        let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside));
-        let descriptors = waits_for(|w| matches!(w, Wait::Descriptors(_)));
-        let deadline = state.table.next_deadline();
+        if state.inputs.is_replaying()
+            && state.next_deadline().is_none()
+            && waits_for(|w| matches!(w, Wait::Recorded))
+        {
+            return self.nothing_comes(thread, state);
+        }
+        let deadline = state.next_deadline();
+        // Who waits for a signal, as threads do that handle them all, does not hold time up.
+        let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside))
+            || (deadline.is_none() && waits_for(|w| matches!(w, Wait::Signal)));
+        // What is read from within is written by who runs, or by a timer: time need not be real for it.
+        let is_inside = |fd| state.inputs.is_inside(fd);
+        let descriptors = state.table.iter().any(|e| match &e.wait {
+            Wait::Descriptors(list) => {
+                list.is_empty() || !list.iter().all(|one| is_inside(one.fd)) || deadline.is_none()
+            }
+            _ => false,
+        });
         if !tries && !descriptors {
             return match deadline {
                 Some(deadline) => self.pass_time(state, deadline),
@@ -227,8 +311,8 @@ impl Scheduler {
         }
         for entry in state.table.iter_mut() {
             match entry.wait {
-                Wait::Retry => entry.wake(Woken::Came(0)),
-                Wait::Nothing | Wait::Outside => {}
+                Wait::Retry | Wait::Signal => entry.wake(Woken::Came(0)),
+                Wait::Nothing | Wait::Outside | Wait::Recorded => {}
                 Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) => {
                     if entry.turn.poked.swap(false, Ordering::AcqRel) {
                         entry.wake(Woken::Interrupted);
@@ -255,13 +339,37 @@ impl Scheduler {
         self.lock()
     }
 
+    /// May a timer interrupt what a thread computes?
+    pub(super) fn is_interruptible(&self) -> bool {
+        self.interruptible.load(Ordering::Relaxed)
+    }
+
+    /// Has the thread been sent a signal by a timer since this was last asked?
+    pub(super) fn take_signalled(&self, thread: ThreadId) -> bool {
+        let mut state = self.lock();
+        state.entry(thread).is_some_and(|entry| std::mem::take(&mut entry.signalled))
+    }
+
+    /// A thread has computed for a while. Who waits for a timer by computing would wait long if that
+    /// were as quick as a point.
+    pub(super) fn has_computed(&self) {
+        let mut state = self.lock();
+        if state.timers.interrupt() {
+            state.clock.work();
+        }
+    }
+
     /// Lets the thread run on without points while it is alone.
     pub(super) fn is_alone(&self, probe: &Probe, thread: &mut ThreadState) -> bool {
         let mut state = self.lock();
         let alone = !self.is_on() || state.table.len() <= 1;
+        if alone && state.timers.interrupt() {
+            state.clock.work();
+            state.fire_timers(probe);
+        }
         let budget = match alone {
-            // Who debugs may interrupt it.
-            true if probe.debugger.is_some() => QUANTUM,
+            // Who debugs may interrupt it, and so may a timer.
+            true if probe.debugger.is_some() || state.timers.interrupt() => QUANTUM,
             true => i64::MAX as u64,
             false => state.quantum(),
         };
@@ -274,6 +382,16 @@ impl Scheduler {
 }
 
 impl Wait {
+    /// Does its end depend on somebody else than the target?
+    fn is_outside(&self) -> bool {
+        match self {
+            Wait::Descriptors(_) | Wait::Retry | Wait::Signal | Wait::Outside | Wait::Recorded => {
+                true
+            }
+            Wait::Nothing | Wait::Futex { .. } | Wait::Time => false,
+        }
+    }
+
     fn list(&self) -> Vec<Descriptor> {
         match self {
             Wait::Descriptors(list) => list.clone(),
@@ -283,13 +401,18 @@ impl Wait {
 }
 
 impl State {
+    /// When somebody stops waiting, or a timer goes off.
+    fn next_deadline(&self) -> Option<u64> {
+        self.table.next_deadline().into_iter().chain(self.timers.next()).min()
+    }
+
     /// Lets those go whose descriptors are ready, and, now and then, those who try.
     fn wake_by_outside(&mut self) {
         let tries = self.points.is_multiple_of(RETRY_POINTS);
         for entry in self.table.iter_mut() {
             let ready = match &mut entry.wait {
                 Wait::Descriptors(list) => kernel::poll(list, 0) == Some(true),
-                Wait::Retry => tries,
+                Wait::Retry | Wait::Signal => tries,
                 _ => false,
             };
             if ready {
@@ -319,6 +442,7 @@ impl State {
 
     /// Writes all segments, the one under way included.
     pub fn write_all(&mut self, thread: &mut ThreadState) {
+        self.inputs.write(thread);
         let last = self.recorder.close();
         self.segments.extend(last.map(row));
         self.write(thread);
