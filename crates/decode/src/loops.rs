@@ -116,12 +116,14 @@ pub fn loops(
             found.waits_outside.push(instructions[wait].ip());
             continue;
         };
+        let last = end_of_test(&instructions, &spans, (first, last));
         let body = &instructions[first..=last];
         let condition = match what {
             Callee::Wait => condition_at(&instructions[..first], body, wait - first),
             _ => ConditionAt::Unknown,
         };
-        for exit in exits_of(body) {
+        let onward = |exit: u64| at(exit).map_or(exit, |exit| past_jump(&instructions[exit]));
+        for exit in exits_of(body).into_iter().map(onward) {
             let known = exits.entry(exit).or_insert(condition);
             if *known != condition {
                 *known = ConditionAt::Unknown;
@@ -191,6 +193,45 @@ fn jump_target(instruction: &Instruction) -> Option<u64> {
     .then(|| instruction.near_branch_target())
 }
 
+/// The last instruction of a loop's test, which may go on behind the jump that ends the loop's shortest way
+/// round: by another jump to the same beginning, or one into its midst, with nothing between but reading
+/// and testing.
+fn end_of_test(
+    instructions: &[Instruction],
+    spans: &[(usize, usize)],
+    (first, mut last): (usize, usize),
+) -> usize {
+    while let Some(further) = spans
+        .iter()
+        .filter(|(target, jump)| (first..=last).contains(target) && *jump > last)
+        .map(|(_, jump)| *jump)
+        .min()
+        .filter(|jump| instructions[last + 1..=*jump].iter().all(only_tests))
+    {
+        last = further;
+    }
+    last
+}
+
+/// Does an instruction leave memory alone, and stay in its function?
+fn only_tests(instruction: &Instruction) -> bool {
+    let stays = matches!(
+        instruction.flow_control(),
+        FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+    );
+    let mut factory = InstructionInfoFactory::new();
+    stays && !factory.info(instruction).used_memory().iter().any(|used| is_write(used.access()))
+}
+
+/// Where control is after a jump that is always taken: there it also comes from the test that passes over
+/// the loop.
+fn past_jump(instruction: &Instruction) -> u64 {
+    match instruction.flow_control() {
+        FlowControl::UnconditionalBranch => instruction.near_branch_target(),
+        _ => instruction.ip(),
+    }
+}
+
 /// Instructions outside the body that control can go to from it.
 ///
 /// Outside is also what stands between the loop's first and last instruction and never goes back: code
@@ -212,18 +253,15 @@ fn exits_of(body: &[Instruction]) -> Vec<u64> {
     exits
 }
 
-/// Which instructions of a loop can lead to its last, which goes back to its first.
+/// Which instructions of a loop can lead to one that goes back to its first.
 fn going_back(body: &[Instruction]) -> Vec<bool> {
     let at = |ip: u64| body.binary_search_by_key(&ip, |i| i.ip()).ok();
     let targets: Vec<Option<usize>> = body.iter().map(|i| jump_target(i).and_then(at)).collect();
-    let mut goes_back = vec![false; body.len()];
-    if let Some(last) = goes_back.last_mut() {
-        *last = true;
-    }
+    let mut goes_back: Vec<bool> = targets.iter().map(|target| *target == Some(0)).collect();
     let mut changed = true;
     while changed {
         changed = false;
-        for number in (0..body.len()).rev().filter(|n| n + 1 < body.len()) {
+        for number in (0..body.len()).rev() {
             let falls_through = !matches!(
                 body[number].flow_control(),
                 FlowControl::UnconditionalBranch
@@ -232,7 +270,7 @@ fn going_back(body: &[Instruction]) -> Vec<bool> {
                     | FlowControl::Exception
                     | FlowControl::Interrupt
             );
-            let leads = falls_through && goes_back[number + 1]
+            let leads = falls_through && goes_back.get(number + 1) == Some(&true)
                 || targets[number].is_some_and(|target| goes_back[target]);
             if leads && !goes_back[number] {
                 goes_back[number] = true;

@@ -54,6 +54,14 @@ fn the_exit_of_a_loop_around_a_wait() {
     assert_eq!(exits(TESTED_FIRST), [(0x15, ConditionAt::Register(R12, 0))]);
 }
 
+/// The test after the wait goes through a list, behind the first jump back; who finds something without a
+/// wait comes to where the jump at its end leads.
+#[test]
+fn a_test_may_go_on_behind_the_jump_back() {
+    let condition = ConditionAt::Register(R12, 0);
+    assert_eq!(exits(SEARCHED), [(0x2d, condition), (0x2f, condition)]);
+}
+
 #[test]
 fn loops_of_any_size_and_all_their_exits() {
     let condition = ConditionAt::Register(RBX, 0);
@@ -234,6 +242,27 @@ const WRAPPED: &[(&str, &str)] = &[
     ("0x0e cmp DWORD PTR [rip+0x2e00],0x0", "83 3d 00 2e 00 00 00"),
     ("0x15 je 401002", "74 eb"),
     ("0x17 ret", "c3"),
+];
+const SEARCHED: &[(&str, &str)] = &[
+    ("0x00 cmp DWORD PTR [rbx],0x0", "83 3b 00"),
+    ("0x03 je 40102d", "74 28"),
+    ("0x05 mov rsi,QWORD PTR [rbx+0x28]", "48 8b 73 28"),
+    ("0x09 mov rdi,r12", "4c 89 e7"),
+    ("0x0c call 402000", "e8 ef 0f 00 00"),
+    ("0x11 mov edx,DWORD PTR [rbx+0x18]", "8b 53 18"),
+    ("0x14 test edx,edx", "85 d2"),
+    ("0x16 jle 401000", "7e e8"),
+    ("0x18 xor eax,eax", "31 c0"),
+    ("0x1a jmp 401025", "eb 09"),
+    ("0x1c add rax,0x1", "48 83 c0 01"),
+    ("0x20 cmp rsi,rax", "48 39 c6"),
+    ("0x23 je 401000", "74 db"),
+    ("0x25 cmp rcx,QWORD PTR [rbx+rax*8]", "48 3b 0c c3"),
+    ("0x29 jne 40101c", "75 f1"),
+    ("0x2b jmp 40102f", "eb 02"),
+    ("0x2d ret", "c3"),
+    ("0x2e nop", "90"),
+    ("0x2f ret", "c3"),
 ];
 const NESTED: &[(&str, &str)] = &[
     ("0x00 call 405000", "e8 fb 3f 00 00"),
