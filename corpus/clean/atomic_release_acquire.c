@@ -1,5 +1,8 @@
 // Published by a release store, consumed after an acquire load in a spin loop: both are plain moves in the binary.
 // clean
+// needs: debug-info
+// undecidable: without debug information an atomic load and store are plain moves; unoptimised, the loop around the load
+// copies what it reads, which no hand-made wait does that could be told from other loops
 #include "start.h"
 #include <sched.h>
 #include <stdatomic.h>

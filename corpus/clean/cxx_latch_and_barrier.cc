@@ -1,5 +1,8 @@
 // C++20: a latch that main waits for, and a barrier between phases.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of the library's atomics look like those of plain
+// variables
 #include <barrier>
 #include <cstdio>
 #include <latch>

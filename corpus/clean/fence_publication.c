@@ -1,5 +1,8 @@
 // Relaxed accesses with fences around them: a release fence before the store, an acquire fence after the load.
 // clean
+// needs: debug-info
+// undecidable: without debug information an atomic load and store are plain moves; unoptimised, the loop around the load
+// copies what it reads, which no hand-made wait does that could be told from other loops
 #include "start.h"
 #include <stdatomic.h>
 

@@ -1,5 +1,8 @@
 // Boxes sent through an mpsc channel belong to the receiver; a bounded and an unbounded one.
 // clean
+// needs: debug-info
+// undecidable: without debug information the plain loads and stores of the library's atomics look like those of plain
+// variables
 use std::sync::mpsc;
 use std::thread;
 

@@ -1,4 +1,7 @@
 // The flag is set before the message is written.
+// needs: debug-info
+// undecidable: without debug information an atomic load and store are plain moves; unoptimised, the loop around the load
+// copies what it reads, which no hand-made wait does that could be told from other loops
 #include "start.h"
 #include <stdatomic.h>
 

@@ -2,6 +2,7 @@
 // relaxed store is the same instruction as a release store, so a binary cannot tell the bug from the correct twin:
 // a finding is right, silence is excused.
 // undecidable: relaxed and release stores are the same instruction on x86-64
+// needs: debug-info
 #include "start.h"
 #include <stdatomic.h>
 
