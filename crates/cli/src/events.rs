@@ -182,7 +182,7 @@ impl Events {
                 let name = scheduling::SCHEDULE;
                 scheduling::leave(&execution.directory, name, &options, &outcome.control)?;
             }
-            if let Some(text) = scheduling::deadlock(&outcome.control) {
+            if let Some(text) = scheduling::deadlock(&outcome.control, &mut scheduling::Nameless) {
                 self.verbosity.note(text);
             }
         }

@@ -18,8 +18,8 @@ use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, Written, target};
-use raddle_report::Report;
 use raddle_report::findings::{self, Finding, Harm, stack_at, text};
+use raddle_report::{Report, Symbols};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -403,18 +403,26 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
         kept::keep(directory, &failed.id, &failed.plan, &failed.result)?;
         // Where each thread of a circle asks for its lock.
         let circle = failed.result.circle.iter();
-        let circle = circle.map(|(module, offset)| stack_at(module, *offset, &mut shelf));
+        let circle: Vec<_> =
+            circle.map(|(module, offset)| stack_at(module, *offset, &mut shelf)).collect();
         rows.push(findings::Failure {
             id: failed.id.clone(),
             effect: failed.effect.clone(),
             end: json!(failed.result.end),
-            deadlock: failed.result.deadlock.clone(),
+            deadlock: failed.result.deadlock.as_ref().map(|text| {
+                failed.result.locks.iter().fold(text.clone(), |text, (lock, module, offset)| {
+                    match shelf.variable(module, *offset) {
+                        Some(name) => text.replace(lock.as_str(), &name),
+                        None => text,
+                    }
+                })
+            }),
             policy: failed.policy.clone(),
             seed: failed.plan.schedule.seed.to_string(),
             count: failed.count,
             executions: failed.of,
             kept: Some(failed.id.clone()),
-            stacks: circle.collect(),
+            stacks: circle,
             ..findings::Failure::default()
         });
     }

@@ -97,7 +97,8 @@ impl ReplayCommand {
         } else {
             trial::run(&plan, Hearing::Threads, &mut events::Deaf)?
         };
-        if let Some(text) = crate::scheduling::deadlock(&control) {
+        if let Some(text) = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless)
+        {
             eprintln!("raddle: {text}");
         }
         let is_race = finding.kind == FindingKind::DataRace;
@@ -141,7 +142,8 @@ impl ReplayCommand {
             false => Some(self.execute(&plan)?),
         };
         let Some((end, control)) = ran else { return Ok(killed(id)) };
-        if let Some(text) = crate::scheduling::deadlock(&control) {
+        if let Some(text) = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless)
+        {
             eprintln!("raddle: {text}");
         }
         let why = match (control.divergence, other_end(end, &failure.end)) {

@@ -206,7 +206,7 @@ impl Run {
         let naming = Progress::doing("giving everything its names");
         let report = watch.report(&outcome);
         drop(naming);
-        let deadlocked = self.leave_schedule(&run, &outcome)?;
+        let deadlocked = self.leave_schedule(&run, &outcome, &mut watch)?;
         let code = self.tell(&report, &run, output, outcome)?;
         Ok(if deadlocked { self.error_exitcode } else { code })
     }
@@ -216,13 +216,14 @@ impl Run {
         &self,
         run: &RunPlace,
         outcome: &Result<Outcome, ExecuteError>,
+        watch: &mut Watch<'_>,
     ) -> Result<bool, Failure> {
         let (Some(options), Ok(outcome)) = (self.run.schedule.options(), outcome) else {
             return Ok(false);
         };
         let control = &outcome.control;
         scheduling::leave(run.path(), scheduling::SCHEDULE, &options, control)?;
-        if let Some(text) = scheduling::deadlock(control) {
+        if let Some(text) = scheduling::deadlock(control, watch) {
             eprintln!("raddle: {text}");
         }
         Ok(control.stuck.is_some())

@@ -4,6 +4,8 @@ use crate::arguments::whole;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use raddle_execute::Control;
+use raddle_model::Address;
+use raddle_wire::log::Wait;
 use raddle_wire::options::{PlaceFilter, PolicyChoice, ScheduleOptions, TimeMode};
 use std::path::{Path, PathBuf};
 
@@ -145,24 +147,46 @@ pub fn leave(
     Ok(file)
 }
 
+/// Names for what a deadlock is about.
+pub trait Naming {
+    /// A lock, or another word of memory that is waited on.
+    fn lock(&mut self, lock: Address) -> String;
+    /// Where a thread waits, innermost first.
+    fn stack(&mut self, wait: &Wait) -> Vec<String>;
+}
+
+/// Addresses, and no stacks.
+pub struct Nameless;
+
+impl Naming for Nameless {
+    fn lock(&mut self, lock: Address) -> String {
+        lock.to_string()
+    }
+
+    fn stack(&mut self, _: &Wait) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 /// A deadlock in a few lines, for people.
-pub fn deadlock(control: &Control) -> Option<String> {
+pub fn deadlock(control: &Control, names: &mut dyn Naming) -> Option<String> {
     let stuck = control.stuck.as_ref()?;
     let mut text = match stuck.cycle {
         true => "deadlock: these threads wait for each other's locks".to_owned(),
         false => "deadlock: no thread can run".to_owned(),
     };
     for wait in &stuck.waits {
-        let list = |locks: &[raddle_model::Address]| {
-            let names: Vec<String> = locks.iter().map(ToString::to_string).collect();
-            names.join(", ")
-        };
         text.push_str(&format!("\n  {} waits", wait.thread));
         if let Some(lock) = wait.wants.or(wait.futex) {
-            text.push_str(&format!(" for {lock}"));
+            text.push_str(&format!(" for {}", names.lock(lock)));
         }
         if !wait.holds.is_empty() {
-            text.push_str(&format!(", and holds {}", list(&wait.holds)));
+            let held: Vec<String> = wait.holds.iter().map(|lock| names.lock(*lock)).collect();
+            text.push_str(&format!(", and holds {}", held.join(", ")));
+        }
+        for (number, line) in names.stack(wait).iter().enumerate() {
+            let relation = if number == 0 { "at" } else { "called from" };
+            text.push_str(&format!("\n      {relation} {line}"));
         }
     }
     Some(text)

@@ -11,7 +11,7 @@ use raddle_execute::{
     Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Written,
     execute,
 };
-use raddle_model::{Event, EventKind, ModuleId, Place, StackId, ThreadId};
+use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
 use raddle_wire::log::{Meeting, MetAccess};
 use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions};
@@ -54,6 +54,9 @@ pub struct TrialResult {
     /// Where the threads ask that wait for each other's locks: modules and offsets.
     #[serde(default)]
     pub circle: Vec<(String, u64)>,
+    /// The locks of the deadlock that are variables: as the words have them, module and offset.
+    #[serde(default)]
+    pub locks: Vec<(String, String, u64)>,
     /// Where a replay went another way.
     pub divergence: Option<String>,
     /// The decisions, as their file has them.
@@ -221,12 +224,23 @@ pub fn request(plan: &Plan, hearing: Hearing) -> Result<ProbeRequest, Failure> {
 /// Remembers modules and stacks, so that meetings can be told.
 #[derive(Debug, Default)]
 pub struct Listener {
-    modules: BTreeMap<ModuleId, String>,
+    modules: BTreeMap<ModuleId, Module>,
     stacks: BTreeMap<StackId, Vec<Place>>,
     recording: Option<Recording>,
 }
 
+/// A module, and where it lies.
+#[derive(Debug)]
+struct Module {
+    path: String,
+    bytes: std::ops::Range<u64>,
+}
+
 impl Listener {
+    fn module_path(&self, module: ModuleId) -> String {
+        self.modules.get(&module).map(|module| module.path.clone()).unwrap_or_default()
+    }
+
     /// What came of the execution that was listened to.
     pub fn result(mut self, plan: &Plan, end: Ending, control: &Control) -> TrialResult {
         let recording = self.recording.take();
@@ -234,8 +248,9 @@ impl Listener {
             end,
             meetings: control.meetings.iter().map(|m| self.met(m)).collect(),
             interleaving: recording.and_then(|heard| heard.interleaving(control, &plan.cwd)),
-            deadlock: crate::scheduling::deadlock(control),
+            deadlock: crate::scheduling::deadlock(control, &mut crate::scheduling::Nameless),
             circle: self.circle(control),
+            locks: self.locks(control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
             input: control.input(),
@@ -252,18 +267,24 @@ impl Listener {
 
     fn circle(&self, control: &Control) -> Vec<(String, u64)> {
         let stuck = control.stuck.iter().filter(|stuck| stuck.cycle);
-        let name = |place: &Place| {
-            let module = self.modules.get(&place.module).cloned().unwrap_or_default();
-            (module, place.offset)
-        };
+        let name = |place: &Place| (self.module_path(place.module), place.offset);
         stuck.flat_map(|stuck| &stuck.waits).map(|wait| name(&wait.place)).collect()
     }
 
+    fn locks(&self, control: &Control) -> Vec<(String, String, u64)> {
+        let waits = control.stuck.iter().flat_map(|stuck| &stuck.waits);
+        let locks =
+            waits.flat_map(|wait| wait.wants.or(wait.futex).into_iter().chain(wait.holds.clone()));
+        let locks: std::collections::BTreeSet<Address> = locks.collect();
+        let named = locks.into_iter().filter_map(|lock| {
+            let module = self.modules.values().find(|module| module.bytes.contains(&lock.0))?;
+            Some((lock.to_string(), module.path.clone(), lock.0 - module.bytes.start))
+        });
+        named.collect()
+    }
+
     fn side(&self, side: &MetAccess) -> MetSide {
-        let name = |p: &Place| {
-            let module = self.modules.get(&p.module).cloned().unwrap_or_default();
-            (module, format!("{:#x}", p.offset))
-        };
+        let name = |p: &Place| (self.module_path(p.module), format!("{:#x}", p.offset));
         let stack = self.stacks.get(&side.stack);
         MetSide {
             thread: side.thread,
@@ -276,8 +297,9 @@ impl Listener {
 
 impl Observer for Listener {
     fn event(&mut self, process: u32, event: Event) {
-        if let EventKind::ModuleLoad { module, path, .. } = &event.kind {
-            self.modules.insert(*module, path.clone());
+        if let EventKind::ModuleLoad { module, path, base, end } = &event.kind {
+            let module_at = Module { path: path.clone(), bytes: base.0..end.0 };
+            self.modules.insert(*module, module_at);
         }
         if let Some(recording) = &mut self.recording {
             recording.event(process, event);

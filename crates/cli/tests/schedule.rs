@@ -242,6 +242,26 @@ fn a_deadlock_is_told_also_while_others_run() {
     }
 }
 
+/// With names and whole stacks, where there is a report to go with.
+#[test]
+fn a_deadlock_is_told_by_the_names_of_the_locks() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("stuck", &DEADLOCK.replace("TICKS", "0"), &["-O0"]);
+    let ran = Command::new(support::raddle())
+        .args(["run", "--seed", "3", "--quiet", "--", "./stuck"])
+        .current_dir(scratch.path("."))
+        .output()
+        .unwrap();
+    let ran = Ran::new(ran);
+    ran.exits(66);
+    for words in ["waits for b, and holds a\n      at stuck.c:", " in forth\n      called from "] {
+        assert!(ran.stderr.contains(words), "{words:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn an_hour_of_sleep_passes_at_once_and_shows_on_the_clock() {
     if !support::has_probe() {

@@ -247,6 +247,7 @@ mod tests {
             interleaving: None,
             deadlock: None,
             circle: Vec::new(),
+            locks: Vec::new(),
             divergence: None,
             schedule: String::new(),
             input: String::new(),

@@ -4,11 +4,12 @@
 use super::library::Shelf;
 use crate::progress::Progress;
 use crate::runs::Run;
+use crate::scheduling::Naming;
 use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome};
 use raddle_model::finding::Finding;
-use raddle_model::{Event, Place, StackId, ThreadId};
+use raddle_model::{Address, Event, Place, StackId, ThreadId};
 use raddle_report::findings::{self, Block, Circumstances, Filter, Gathered, Report, Target, Tool};
-use raddle_wire::log::HeapBlock;
+use raddle_wire::log::{HeapBlock, Wait};
 use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
 use std::io::Write;
@@ -116,6 +117,16 @@ impl<'a> Watch<'a> {
         // What cannot be written now is tried again at the end, and complained of there.
         let _ = run.write(&self.report_of(None, outcome));
         (self.written, self.unwritten) = (Instant::now(), 0);
+    }
+}
+
+impl Naming for Watch<'_> {
+    fn lock(&mut self, lock: Address) -> String {
+        self.gathered.address(lock, &mut self.shelf, &self.base)
+    }
+
+    fn stack(&mut self, wait: &Wait) -> Vec<String> {
+        self.gathered.stack_lines((wait.stack, wait.place), &mut self.shelf, &self.base)
     }
 }
 

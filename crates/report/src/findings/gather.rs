@@ -1,10 +1,12 @@
 //! What is remembered of a run while it lasts: threads, modules, stacks, and the findings as the
 //! detector gave them.
 
+use crate::names::Symbols;
 use crate::world::World;
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, EventKind, Place, StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A block of the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +121,29 @@ impl Gathered {
             EventKind::ModuleLoad { path, base, end, .. } => program.map(path, base.0, end.0),
             _ => {}
         }
+    }
+
+    /// What lies at an address of the program that was heard of last, for people.
+    pub fn address(&mut self, address: Address, symbols: &mut dyn Symbols, base: &Path) -> String {
+        match self.programs.last_mut() {
+            Some(program) => program.world.address(address, symbols).text(address.0, base),
+            None => address.to_string(),
+        }
+    }
+
+    /// A call stack of the same program, a line each; of one that is not known, the place alone.
+    pub fn stack_lines(
+        &mut self,
+        (stack, place): (StackId, Place),
+        symbols: &mut dyn Symbols,
+        base: &Path,
+    ) -> Vec<String> {
+        let Some(program) = self.programs.last_mut() else { return Vec::new() };
+        let mut names = program.world.stack_names(stack, symbols);
+        if names.is_empty() {
+            names.push(program.world.place(place, symbols));
+        }
+        names.iter().map(|name| name.text(base)).collect()
     }
 
     /// A call stack.

@@ -4,7 +4,7 @@ use super::Style;
 use super::finding::Detail;
 use super::line::Line;
 use super::words::{clean, place};
-use crate::findings::schema::Failure;
+use crate::findings::schema::{Failure, Frame};
 use crate::paint::Tint;
 
 /// `killed by signal 11 in 7 of 49 executions (random, seed 12)`.
@@ -40,20 +40,29 @@ pub(in crate::findings) fn command(failure: &Failure) -> String {
 pub(super) fn lines(style: &Style, failure: &Failure, detail: Detail) -> Vec<Line> {
     let head = Line::new(0).hanging(4).tinted(Tint::Heading, &failure.id).text("  ");
     let mut lines = vec![head.tinted(Tint::Finding, &headline(failure)), Line::default()];
-    for line in waits(failure) {
+    let waits: Vec<&str> = waits(failure).collect();
+    // The first says what it is; then, as a rule, each of the threads has a line and a stack.
+    let each = waits.len() == failure.stacks.len() + 1;
+    for (number, line) in waits.iter().enumerate() {
         lines.push(Line::new(2).hanging(6).text(line));
+        let stack = number.checked_sub(1).filter(|_| each).and_then(|at| failure.stacks.get(at));
+        lines.extend(stack.into_iter().flat_map(|stack| stack_lines(style, stack, detail)));
     }
-    for stack in &failure.stacks {
-        let shown = if detail == Detail::Whole { usize::MAX } else { 1 + detail.calls() };
-        for (at, frame) in stack.iter().enumerate().take(shown) {
-            let relation = if at == 0 { "at" } else { "called from" };
-            let line = format!("{relation} {}", place(frame, &style.base));
-            lines.push(Line::new(6).tinted(Tint::Place, &line));
-        }
-    }
+    let others = failure.stacks.iter().filter(|_| !each);
+    lines.extend(others.flat_map(|stack| stack_lines(style, stack, detail)));
     lines.push(Line::new(2).hanging(9).tinted(Tint::Heading, "again: ").text(&command(failure)));
     match style.width {
         Some(columns) => lines.iter().flat_map(|line| line.fitted(columns)).collect(),
         None => lines,
     }
+}
+
+fn stack_lines(style: &Style, stack: &[Frame], detail: Detail) -> Vec<Line> {
+    let shown = if detail == Detail::Whole { usize::MAX } else { 1 + detail.calls() };
+    let frames = stack.iter().enumerate().take(shown);
+    let line = |(at, frame): (usize, &Frame)| {
+        let relation = if at == 0 { "at" } else { "called from" };
+        Line::new(6).tinted(Tint::Place, &format!("{relation} {}", place(frame, &style.base)))
+    };
+    frames.map(line).collect()
 }
