@@ -294,32 +294,36 @@ fn a_reader_that_leaves_does_not_stop_the_target() {
     assert!(ran.stderr.contains("writing /dev/full: No space left"), "{ran:?}");
 }
 
+/// The target dies with the command; what it has started goes on, and waits for no reader.
 #[test]
-fn a_killed_command_does_not_wedge_the_target() {
+fn a_killed_command_does_not_wedge_what_is_left() {
     if !support::has_probe() {
         return;
     }
     let scratch = Scratch::new();
     let source = r#"
         #include <stdio.h>
+        #include <unistd.h>
         volatile long shared;
         int main(void) {
             puts("ready");
             fflush(stdout);
+            if (fork() > 0)
+                for (;;) pause();
             for (long i = 0; i < 2000000; i++) shared += i; // far more than the log may hold
             puts("done");
             return 0;
         }
     "#;
     scratch.compile("long", source, &[]);
-    let mut command = scratch.command(&["--output", "/dev/null"], &[&"./long"]);
+    let mut command = scratch.command(&["--follow", "--output", "/dev/null"], &[&"./long"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    // The target holds the other end until it has ended.
+    // They hold the other end until both have ended.
     stdout.read_to_string(&mut line).unwrap();
     assert_eq!(line, "ready\ndone\n");
 }
