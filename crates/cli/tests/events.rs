@@ -306,10 +306,10 @@ fn a_killed_command_does_not_wedge_what_is_left() {
         #include <unistd.h>
         volatile long shared;
         int main(void) {
-            puts("ready");
-            fflush(stdout);
             if (fork() > 0)
                 for (;;) pause();
+            puts("ready");
+            fflush(stdout);
             for (long i = 0; i < 2000000; i++) shared += i; // far more than the log may hold
             puts("done");
             return 0;
