@@ -128,6 +128,10 @@ pub fn loops(
             if *known != condition {
                 *known = ConditionAt::Unknown;
             }
+            // What the loop has in registers is not there where it was passed over.
+            for passed in passed_over(&instructions, first, exit) {
+                exits.entry(passed).or_insert(ConditionAt::Unknown);
+            }
         }
     }
     found.exits = exits.into_iter().map(|(at, condition)| WaitExit { at, condition }).collect();
@@ -230,6 +234,34 @@ fn past_jump(instruction: &Instruction) -> u64 {
         FlowControl::UnconditionalBranch => instruction.near_branch_target(),
         _ => instruction.ip(),
     }
+}
+
+/// Where the test before a loop leads to that spares the thread the loop and has a beginning of its own, with
+/// what differs from the loop's exit, and joins what follows the exit a few instructions later.
+fn passed_over(instructions: &[Instruction], first: usize, exit: u64) -> Vec<u64> {
+    /// The test, the jump, and what the loop needs in registers.
+    const NEAR: usize = 16;
+    /// What differs: some registers.
+    const SHORT: usize = 8;
+    let at = |ip: u64| instructions.binary_search_by_key(&ip, |i| i.ip()).ok();
+    let straight = |from: usize| {
+        let plain = |i: &&Instruction| i.flow_control() == FlowControl::Next;
+        instructions[from..].iter().take(SHORT).take_while(plain)
+    };
+    let Some(exit) = at(exit) else { return Vec::new() };
+    // One past each: the last may be followed by a call.
+    let joins: Vec<u64> = straight(exit).map(Instruction::next_ip).collect();
+    let tests = &instructions[first.saturating_sub(NEAR)..first];
+    let tests = tests.iter().filter(|i| i.flow_control() == FlowControl::ConditionalBranch);
+    let joined = |from: &usize| {
+        let end = instructions.get(from + straight(*from).count());
+        end.is_some_and(|end| {
+            end.flow_control() == FlowControl::UnconditionalBranch
+                && joins.contains(&end.near_branch_target())
+        })
+    };
+    let copies = tests.filter_map(|test| at(test.near_branch_target())).filter(joined);
+    copies.map(|copy| instructions[copy].ip()).collect()
 }
 
 /// Instructions outside the body that control can go to from it.

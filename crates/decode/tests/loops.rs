@@ -42,6 +42,7 @@ fn spins(program: &[(&str, &str)]) -> Vec<u64> {
 }
 
 const RBX: Gpr = Gpr(3);
+const RBP: Gpr = Gpr(5);
 const R12: Gpr = Gpr(12);
 
 #[test]
@@ -60,6 +61,14 @@ fn the_exit_of_a_loop_around_a_wait() {
 fn a_test_may_go_on_behind_the_jump_back() {
     let condition = ConditionAt::Register(R12, 0);
     assert_eq!(exits(SEARCHED), [(0x2d, condition), (0x2f, condition)]);
+}
+
+/// The test before the loop has its own way out, which joins the loop's a little later.
+#[test]
+fn a_loop_may_be_passed_over_by_a_copy_of_its_exit() {
+    let condition = ConditionAt::Register(RBP, 0);
+    let copy = (0x33, ConditionAt::Unknown);
+    assert_eq!(exits(COPIED), [(0x26, condition), (0x32, condition), copy]);
 }
 
 #[test]
@@ -263,6 +272,26 @@ const SEARCHED: &[(&str, &str)] = &[
     ("0x2d ret", "c3"),
     ("0x2e nop", "90"),
     ("0x2f ret", "c3"),
+];
+const COPIED: &[(&str, &str)] = &[
+    ("0x00 mov rcx,QWORD PTR [r14+0x10]", "49 8b 4e 10"),
+    ("0x04 cmp r12,rcx", "49 39 cc"),
+    ("0x07 jne 401033", "75 2a"),
+    ("0x09 mov QWORD PTR [rsp],rcx", "48 89 0c 24"),
+    ("0x0d jmp 401020", "eb 11"),
+    ("0x0f mov rdi,rbp", "48 89 ef"),
+    ("0x12 call 402000", "e8 e9 0f 00 00"),
+    ("0x17 mov rax,QWORD PTR [r14+0x10]", "49 8b 46 10"),
+    ("0x1b cmp rax,r12", "4c 39 e0"),
+    ("0x1e jne 401032", "75 12"),
+    ("0x20 cmp DWORD PTR [r14],0x1", "41 83 3e 01"),
+    ("0x24 je 40100f", "74 e9"),
+    ("0x26 mov r12,QWORD PTR [rsp]", "4c 8b 24 24"),
+    ("0x2a mov rdi,rbx", "48 89 df"),
+    ("0x2d call 405000", "e8 ce 3f 00 00"),
+    ("0x32 ret", "c3"),
+    ("0x33 mov r12,rcx", "49 89 cc"),
+    ("0x36 jmp 40102a", "eb f2"),
 ];
 const NESTED: &[(&str, &str)] = &[
     ("0x00 call 405000", "e8 fb 3f 00 00"),
