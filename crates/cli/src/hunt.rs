@@ -395,6 +395,18 @@ fn nearby(report: &Report) -> Vec<WatchedPlace> {
     places
 }
 
+/// The words of a deadlock, with names for the locks that have one. Executions are told in addresses, for
+/// there are many, and naming takes its time.
+fn deadlock_by_name(result: &TrialResult, symbols: &mut dyn Symbols) -> Option<String> {
+    let mut text = result.deadlock.clone()?;
+    for (lock, module, offset) in &result.locks {
+        if let Some(name) = symbols.variable(module, *offset) {
+            text = text.replace(lock.as_str(), &name);
+        }
+    }
+    Some(text)
+}
+
 /// Leaves what repeats the failures in the run's directory, and names them in its report.
 fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> {
     let directory = file.parent().unwrap_or(Path::new("."));
@@ -409,14 +421,7 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
             id: failed.id.clone(),
             effect: failed.effect.clone(),
             end: json!(failed.result.end),
-            deadlock: failed.result.deadlock.as_ref().map(|text| {
-                failed.result.locks.iter().fold(text.clone(), |text, (lock, module, offset)| {
-                    match shelf.variable(module, *offset) {
-                        Some(name) => text.replace(lock.as_str(), &name),
-                        None => text,
-                    }
-                })
-            }),
+            deadlock: deadlock_by_name(&failed.result, &mut shelf),
             policy: failed.policy.clone(),
             seed: failed.plan.schedule.seed.to_string(),
             count: failed.count,

@@ -1,5 +1,6 @@
 //! An execution that is kept in a run directory: `NAME.plan` says what was executed, `NAME.schedule`
-//! what was decided, `NAME.input` what came from outside. Together they repeat it, whatever becomes of the report beside them.
+//! what was decided, `NAME.input` what came from outside. Together they repeat it, whatever becomes of
+//! the report beside them.
 
 use crate::failure::Failure;
 use crate::trial::{Plan, TrialResult};

@@ -223,8 +223,14 @@ impl Settings {
 }
 
 /// Variables of ours that are no options: where things are kept, and what tests and `./dev` use.
-const OTHER_VARIABLES: [&str; 5] =
-    ["RADDLE_CACHE_DIR", "RADDLE_ENGINE_CACHE", "RADDLE_BIN", "RADDLE_TEST_FULL", "RADDLE_CORPUS"];
+const OTHER_VARIABLES: [&str; 6] = [
+    "RADDLE_CACHE_DIR",
+    "RADDLE_ENGINE_CACHE",
+    "RADDLE_BIN",
+    "RADDLE_TEST_FULL",
+    "RADDLE_CORPUS",
+    "RADDLE_CORPUS_RUNS",
+];
 
 /// The variable of an option.
 pub fn variable(option: &str) -> String {

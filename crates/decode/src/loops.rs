@@ -22,6 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// about eight without optimisation.
 const SPIN_LONGEST: usize = 24;
 
+/// How far before a loop the test stands that passes over it: the test, the jump, and what the loop
+/// needs in registers.
+const NEAR: usize = 16;
+
 /// What a called function does, as far as loops are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callee {
@@ -239,8 +243,6 @@ fn past_jump(instruction: &Instruction) -> u64 {
 /// Where the test before a loop leads to that spares the thread the loop and has a beginning of its own, with
 /// what differs from the loop's exit, and joins what follows the exit a few instructions later.
 fn passed_over(instructions: &[Instruction], first: usize, exit: u64) -> Vec<u64> {
-    /// The test, the jump, and what the loop needs in registers.
-    const NEAR: usize = 16;
     /// What differs: some registers.
     const SHORT: usize = 8;
     let at = |ip: u64| instructions.binary_search_by_key(&ip, |i| i.ip()).ok();
@@ -364,8 +366,6 @@ fn register_at_exit(
     register: Register,
     displacement: i32,
 ) -> ConditionAt {
-    /// The test, the jump, and what the loop needs in registers.
-    const NEAR: usize = 16;
     let near = &before[before.len().saturating_sub(NEAR)..];
     let mut factory = InstructionInfoFactory::new();
     let sets = |i: &Instruction| {

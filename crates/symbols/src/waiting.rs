@@ -2,8 +2,9 @@
 //! loops that only read until something changes (see [`raddle_decode::loops`]).
 //!
 //! What a call goes to is known by name: a function of the module, directly or through a slot (as Rust
-//! calls its standard library), a stub of the procedure linkage table, or a slot that the loader fills. A function of the module that waits outside any loop is a
-//! wrapper, and its callers' loops are looked for in turn.
+//! calls its standard library), a stub of the procedure linkage table, or a slot that the loader
+//! fills. A function of the module that waits outside any loop is a wrapper, and its callers' loops are
+//! looked for in turn.
 
 use crate::binary::Binary;
 use crate::code;

@@ -28,8 +28,7 @@ use std::os::unix::fs::FileExt;
 
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
-/// Bump on any change of layout, of [`Record`] or of the events in it. 2: findings,
-/// 3: what a scheduler decided.
+/// Bump on any change of layout, of [`Record`] or of the events in it.
 pub const VERSION: u32 = 5;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;

@@ -4,8 +4,8 @@
 use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
-/// Bump when a field changes its meaning.
-pub const VERSION: u32 = 4;
+/// Bump when a field comes, or changes its meaning.
+pub const VERSION: u32 = 5;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

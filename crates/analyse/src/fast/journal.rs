@@ -6,7 +6,7 @@
 //! stamps, in a ring, and at a signal or a wait the detector looks back to where the section began.
 
 use super::Side;
-use super::cell::GRANULE;
+use super::cell::{Bytes, GRANULE, WHOLE};
 use std::ops::Range;
 
 /// Accesses that a ring holds. A section that makes more is not told apart by them.
@@ -40,11 +40,12 @@ impl Default for Journal {
 }
 
 impl Noted {
-    /// Which side, and the granules with the bytes touched.
-    fn granules(self) -> impl Iterator<Item = (u64, u64)> {
+    /// The granules touched, by their addresses, and which of their bytes.
+    fn granules(self) -> impl Iterator<Item = (u64, Bytes)> {
         let first = self.at & !(GRANULE - 1);
-        let parts = u64::from(u64::BITS).div_ceil(GRANULE);
-        (0..parts).map(move |n| (first + n * GRANULE, self.bytes >> (n * GRANULE) & 0xf))
+        let parts = u64::from(u64::BITS) / GRANULE;
+        let part = move |n| (first + n * GRANULE, (self.bytes >> (n * GRANULE)) as Bytes & WHOLE);
+        (0..parts).map(part).filter(|(_, bytes)| *bytes != 0)
     }
 }
 
@@ -69,12 +70,63 @@ impl Journal {
             if side == Side::Write && (self.stack.0..self.stack.1).contains(&noted.at) {
                 continue;
             }
-            for (granule, bytes) in noted.granules().filter(|(_, bytes)| *bytes != 0) {
+            for (granule, bytes) in noted.granules() {
                 let first = u64::from(bytes.trailing_zeros());
                 let last = u64::from(bytes.ilog2());
                 touched(side, granule + first..granule + last + 1);
             }
         }
         from >= oldest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touched(journal: &Journal, from: u64) -> (bool, Vec<(Side, Range<u64>)>) {
+        let mut all = Vec::new();
+        let whole = journal.between(from, journal.count, |side, bytes| all.push((side, bytes)));
+        (whole, all)
+    }
+
+    #[test]
+    fn what_was_touched_comes_back_granule_by_granule() {
+        let mut journal = Journal::default();
+        journal.note(Side::Read, (0x1003, 0x1009));
+        journal.note(Side::Write, (0x2000, 0x2001));
+        let read = [0x1003..0x1004, 0x1004..0x1008, 0x1008..0x1009].map(|r| (Side::Read, r));
+        let written = (Side::Write, 0x2000..0x2001);
+        assert_eq!(touched(&journal, 1), (true, vec![written.clone()]));
+        assert_eq!(touched(&journal, 0).1, [&read[..], &[written]].concat());
+    }
+
+    #[test]
+    fn of_a_long_access_the_part_that_fits() {
+        let mut journal = Journal::default();
+        journal.note(Side::Write, (0x1002, 0x9000));
+        let (_, parts) = touched(&journal, 0);
+        assert_eq!((parts[0].1.start, parts.last().unwrap().1.end), (0x1002, 0x1040));
+        journal.note(Side::Write, (0x1002, 0x1002));
+        assert_eq!(touched(&journal, 1).1, []);
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_that_is_said() {
+        let mut journal = Journal::default();
+        for n in 0..LENGTH as u64 + 1 {
+            journal.note(Side::Read, (4 * n, 4 * n + 4));
+        }
+        let (whole, all) = touched(&journal, 0);
+        assert_eq!((whole, all.len(), all[0].1.start), (false, LENGTH, 4));
+        assert!(touched(&journal, 1).0);
+    }
+
+    #[test]
+    fn what_a_thread_writes_to_its_stack_is_nobody_elses_business() {
+        let mut journal = Journal { stack: (0x1000, 0x2000), ..Journal::default() };
+        journal.note(Side::Write, (0x1ff8, 0x2000));
+        journal.note(Side::Read, (0x1ff8, 0x1ffc));
+        assert_eq!(touched(&journal, 0).1, [(Side::Read, 0x1ff8..0x1ffc)]);
     }
 }

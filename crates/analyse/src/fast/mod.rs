@@ -21,11 +21,18 @@
 //! remembered though a newer one of its slot took its place (its locks were fewer), and locations
 //! that were accessed atomically, every access to which may synchronise.
 //!
-//! Where this differs from the plain detector: a slot forgets its accesses after 2^26 segments; of a
-//! thread's own stack the newest read and write are remembered, whatever locks older ones held; threads beyond [`SLOTS`] alive at once share slots, and
-//! races between two that share one are missed; a thread that another has taken a lock from learns so at once, but the
-//! probe's assembly, for what it knows already, only at the thread's next event; of a freed block the first [`detector::FREED`] bytes are
-//! checked and remembered as freed, not all.
+//! What a critical section touched, by which waits are told whose signals they waited for, is found
+//! in the thread's [`journal`].
+//!
+//! Where this differs from the plain detector:
+//! - a slot forgets its accesses after 2^26 segments;
+//! - of a thread's own stack the newest read and write are remembered, whatever locks older ones held;
+//! - threads beyond [`SLOTS`] alive at once share slots, and races between two that share one are
+//!   missed;
+//! - a thread that another has taken a lock from learns so at once, but the probe's assembly, for what
+//!   it knows already, only at the thread's next event;
+//! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
+//! - a critical section with more than [`journal::LENGTH`] new accesses is not told apart by them.
 
 pub mod access;
 pub mod cell;

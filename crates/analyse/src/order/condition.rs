@@ -25,7 +25,8 @@
 //! the write/read rule the thread then comes after those signallers who wrote what it has read in
 //! its critical section: of this condition variable, or of any where the code does not tell which.
 //! Without a relation the condition held for other reasons and nothing is ordered, but for
-//! signallers of whom no write is known. The plain rule does as a detector without this knowledge
+//! signallers of whom no write is known; where the section has read more than is remembered, any of
+//! them may be meant. The plain rule does as a detector without this knowledge
 //! would, and orders nothing.
 //!
 //! Some programs signal only if somebody is known to wait, so there may be no signal at all. Therefore

@@ -192,6 +192,34 @@ pub fn found_with(
     detector.findings(0)
 }
 
+/// Who comes to its next access without an event of its own must know.
+#[test]
+fn detection_that_another_switches_off_is_off_at_once() {
+    let (one, other) = (ThreadId(1), ThreadId(2));
+    let event = |at: u64, thread, kind| {
+        let place = Place { module: ModuleId::NONE, offset: at };
+        Event { order: at, thread, place, stack: StackId::NONE, kind }
+    };
+    let write = || EventKind::Access { kind: AccessKind::Write, address: Address(START), size: 4 };
+    let elsewhere =
+        EventKind::Access { kind: AccessKind::Write, address: Address(START + 8 * LINE), size: 4 };
+    let race = |switched: bool| {
+        let mut events = vec![
+            event(0, one, EventKind::ThreadStart { creator: None, os_id: 1 }),
+            event(1, one, EventKind::ThreadCreate { child: other }),
+            event(2, other, EventKind::ThreadStart { creator: Some(one), os_id: 2 }),
+            event(3, one, elsewhere.clone()),
+            event(4, other, write()),
+        ];
+        if switched {
+            events.push(event(5, other, EventKind::DetectionSwitched { on: false }));
+        }
+        events.push(event(6, one, write()));
+        found(false, &events).len()
+    };
+    assert_eq!((race(false), race(true)), (1, 0));
+}
+
 #[test]
 fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
     let (robbed, robber, lock) = (ThreadId(1), ThreadId(2), Address(0x9000));

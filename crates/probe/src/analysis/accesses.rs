@@ -24,7 +24,6 @@ const ROWS: usize = 1 << 12;
 pub struct AccessCache {
     rows: Vec<Row>,
     kept: KeptFilter,
-    count: u64,
 }
 
 /// How often accesses of a granule were kept beside its cell. What is read under ever other locks would
@@ -70,13 +69,6 @@ impl Row {
         self.pc == pc
             && self.sp == sp
             && self.frames.iter().all(|(at, value)| target::stack_word(*at, stack) == Some(*value))
-    }
-}
-
-impl AccessCache {
-    /// How many accesses were described.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 }
 
@@ -160,7 +152,6 @@ fn describe(
     spot: Spot,
     touching: Touching,
 ) -> AccessId {
-    thread.accesses.count += 1;
     let stack_range = spot.sp..thread.stack_region.1;
     let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);

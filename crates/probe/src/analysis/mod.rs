@@ -223,8 +223,8 @@ impl Analysis {
 
     /// A thread ended: what it counted.
     pub fn end_thread(&self, thread: &ThreadState) {
-        let stamped = thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
-        lock(&self.work().tally).add_accesses(thread.accesses.count() + stamped);
+        let noted = thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
+        lock(&self.work().tally).add_accesses(noted);
     }
 
     /// Reports findings that the command has not been told of.

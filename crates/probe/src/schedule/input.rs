@@ -2,8 +2,8 @@
 //!
 //! A call is *answered from outside* when what it returns depends on somebody else: other processes, the
 //! terminal, the kernel's own moods. Its answer is written to the log as it comes, with what it wrote
-//! to memory, and so is the end of every wait for somebody outside, with the scheduling point it came at. A replay makes no
-//! such call: it gives the answer, and lets waits end where they ended. What is written to the
+//! to memory, and so is the end of every wait for somebody outside, with the scheduling point it
+//! came at. A replay makes no such call: it gives the answer, and lets waits end where they ended. What is written to the
 //! standard streams is written again; what was sent to a socket is not sent again, for nobody is
 //! there who waits for it.
 //!

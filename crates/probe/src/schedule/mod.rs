@@ -5,8 +5,8 @@
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock ([`stuck`]). What everybody
-//! is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock
+//! ([`stuck`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for

@@ -1,6 +1,7 @@
 //! Where a system call writes to the target's memory: what has to be kept of its answer, and put
 //! there again when the answer is given without the kernel.
 
+use super::descriptors;
 use crate::memory::target;
 use raddle_dynamorio::process;
 
@@ -103,17 +104,14 @@ fn counted(address: u64, length_at: u64) -> Vec<Output> {
 
 /// An array of `iovec`.
 fn vectors(address: u64, count: u64) -> Vec<Output> {
-    let one = |i| {
-        let at = address + 16 * i;
-        Some(Output::bytes(target::word(at)?, target::word(at + 8)?))
-    };
-    (0..count.min(MOST)).map_while(one).collect()
+    let stretches = descriptors::vectors(address, count);
+    stretches.into_iter().map(|(start, length)| Output::bytes(start, length)).collect()
 }
 
 /// A `msghdr`: name, its length, vector, its count, control data, its length, flags.
 fn message(address: u64, size: u64) -> Vec<Output> {
     let field = |i: u64| target::word(address + 8 * i).unwrap_or(0);
-    let named = Output::whole(field(0), (field(1) as u32).into());
+    let named = Output::whole(field(0), u64::from(field(1) as u32).min(4 * MOST));
     let mut outputs = vec![Output::whole(address, size), named];
     outputs.push(Output::whole(field(4), field(5).min(64 * MOST)));
     outputs.extend(vectors(field(2), field(3)));

@@ -109,7 +109,12 @@ fn error(number: i32) -> i64 {
 fn times_at(address: u64, unit: u64) -> Option<(u64, u64)> {
     let time = |at: u64| {
         let (seconds, rest) = (target::word(at)?, target::word(at + 8)?);
-        Some(seconds.min(i64::MAX as u64).saturating_mul(SECOND).saturating_add(rest * unit))
+        Some(
+            seconds
+                .min(i64::MAX as u64)
+                .saturating_mul(SECOND)
+                .saturating_add(rest.saturating_mul(unit)),
+        )
     };
     Some((time(address)?, time(address + 16)?))
 }
