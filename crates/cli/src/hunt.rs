@@ -276,6 +276,7 @@ impl Hunt {
                         watch: watch.clone(),
                         lock_points: self.policy.is_none() && i % 4 == 0,
                         early_time: true,
+                        process: None,
                         cycle: Vec::new(),
                     },
                 })

@@ -15,7 +15,9 @@ pub fn keep(
     plan: &Plan,
     result: &TrialResult,
 ) -> Result<(), Failure> {
-    let plan = serde_json::to_string_pretty(plan).map_err(Failure::during("writing a plan"))?;
+    let mut plan = plan.clone();
+    plan.schedule.process = result.process;
+    let plan = serde_json::to_string_pretty(&plan).map_err(Failure::during("writing a plan"))?;
     let files = [("schedule", &result.schedule), ("input", &result.input), ("plan", &plan)];
     for (ending, text) in files {
         let file = file(directory, name, ending);

@@ -87,6 +87,7 @@ impl ScheduleArguments {
             watch,
             lock_points: false,
             early_time: false,
+            process: None,
             cycle: Vec::new(),
         })
     }

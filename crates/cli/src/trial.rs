@@ -14,7 +14,7 @@ use raddle_execute::{
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
 use raddle_wire::log::{Meeting, MetAccess};
-use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions};
+use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -64,6 +64,9 @@ pub struct TrialResult {
     /// What came from outside, as its file has it.
     #[serde(default)]
     pub input: String,
+    /// The process id that the target saw.
+    #[serde(default)]
+    pub process: Option<u32>,
 }
 
 /// How a target ended.
@@ -254,6 +257,7 @@ impl Listener {
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
             input: control.input(),
+            process: plan.schedule.process,
         }
     }
 
@@ -342,9 +346,12 @@ pub fn run_many(
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(plan) = plans.get(index) else { return };
-                    let (result, written) = match servers.execute(server, plan) {
+                    let mut plan = plan.clone();
+                    // Files that are named after a process are to be its own.
+                    plan.schedule.process.get_or_insert(process_of(server));
+                    let (result, written) = match servers.execute(server, &plan) {
                         Some((result, written)) => (Some(result), written),
-                        None => one(command, plan, scratch, index),
+                        None => one(command, &plan, scratch, index),
                     };
                     let mut heard = heard.lock().unwrap_or_else(|e| e.into_inner());
                     if heard.1 {

@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -15,6 +16,8 @@ use support::{Ran, Scratch, raddle};
 const REPEATS: usize = 20;
 /// Seeds tried.
 const SEEDS: usize = 10;
+
+const SIGTERM: i32 = 15;
 
 /// One controlled execution: its events, its output, its schedule.
 fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, String, String) {
@@ -41,19 +44,7 @@ fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, Strin
     let schedule = std::fs::read_to_string(kept.join("schedule")).unwrap();
     let events = std::fs::read_to_string(&events).unwrap();
     let written = String::from_utf8_lossy(&std::fs::read(&written).unwrap()).into_owned();
-    (without_ids(&events), written, schedule)
-}
-
-/// The kernel's thread ids are not ours to fix: a join waits while the id stands there.
-fn without_ids(events: &str) -> String {
-    let line = |line: &str| match line.split_once("futex wait while ") {
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{before}futex wait{}", rest.trim_start())
-        }
-        None => line.to_owned(),
-    };
-    events.lines().map(line).collect::<Vec<_>>().join("\n")
+    (events, written, schedule)
 }
 
 /// One seed, one execution; many seeds, many.
@@ -158,6 +149,47 @@ fn cpp_threads_and_async() {
     if let Some(scratch) = compiled("g++", &["-g", "-O1", "-pthread"], "threads.cpp") {
         is_fixed_by_its_seed(&scratch, &["./program"], SEEDS - 1);
     }
+}
+
+#[test]
+fn time_and_chance_of_the_processor() {
+    let flags = ["-std=c++20", "-O2", "-pthread", "-mrdrnd"];
+    let Some(scratch) = compiled("g++", &flags, "given.cpp") else { return };
+    is_repeated(&scratch, &["./program"], 3);
+    // Real time is as real as it is; chance is ours.
+    let real = |_| {
+        let mut run = Command::new(raddle());
+        run.args(["run", "--quiet", "--seed", "1", "--time", "real", "--", "./program"]);
+        let ran = run.current_dir(scratch.path(".")).output().unwrap();
+        String::from_utf8_lossy(&ran.stdout).split_whitespace().map(str::to_owned).collect()
+    };
+    let [first, second]: [Vec<String>; 2] = [0, 1].map(real);
+    assert_ne!(first[0], second[0]);
+    assert_eq!(first[3..6], second[3..6]);
+}
+
+/// The numbers of threads and processes are the same every time, and mean what they should.
+#[test]
+fn numbers_of_threads_and_processes() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "ids.c") else { return };
+    let run = |mut command: Command| {
+        let ran = command.current_dir(scratch.path(".")).output().unwrap();
+        let killed_by = ran.status.signal().or(ran.status.code().map(|code| code - 128));
+        assert_eq!(killed_by, Some(SIGTERM), "{ran:?}");
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    };
+    let controlled = || {
+        let mut command = Command::new(raddle());
+        command.args(["events", "--quiet", "--only", "thread", "--output", "/dev/null"]);
+        command.args(["--seed", "7", "--timeout", "60s", "--", "./program"]);
+        let written = run(command);
+        written.split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap()
+    };
+    let (numbers, rest) = controlled();
+    assert_eq!(numbers, "4194305 4194305 4194304 4194306");
+    let native = run(Command::new(scratch.path("program")));
+    assert_eq!(rest, native.split_once('\n').unwrap().1);
+    assert_eq!(controlled(), (numbers, rest));
 }
 
 #[test]

@@ -208,7 +208,9 @@ impl Client for Probe {
         if let Some(scheduler) = &self.scheduler {
             scheduler.thread_begins(self, thread.os_id());
         }
-        threads::start(self, thread.os_id());
+        let shown = |scheduler: &Scheduler| scheduler.shown_id(thread.os_id());
+        let shown = self.scheduler.as_ref().map_or(thread.os_id(), shown);
+        threads::start(self, thread.os_id(), shown);
     }
 
     fn thread_exit(&self, thread: Thread<'_>) {
@@ -241,6 +243,7 @@ impl Client for Probe {
         }
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_comes(self, thread, call);
+            scheduler.translate(thread, call);
         }
         if system_calls::wanted(self, call.number) {
             system_calls::before(self, thread, call);
@@ -252,6 +255,7 @@ impl Client for Probe {
             if system_calls::wanted(self, call.number) {
                 system_calls::after(self, thread, call);
             }
+            scheduler.give_back(thread, call);
         }
     }
 
@@ -263,6 +267,8 @@ impl Client for Probe {
         thread.stands(At::SystemCall);
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_returned(self, thread, call);
+            scheduler.give_back(thread, call);
+            scheduler.show_result(call);
         }
         if system_calls::wanted(self, call.number) {
             system_calls::after(self, thread, call);

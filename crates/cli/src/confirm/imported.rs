@@ -67,6 +67,7 @@ impl Confirm {
                 watch: Vec::new(),
                 lock_points: false,
                 early_time: false,
+                process: None,
                 cycle: Vec::new(),
             },
         };

@@ -5,7 +5,7 @@
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock
+//! time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of processes and threads ([`ids`]). When nobody can go on, that is a deadlock
 //! ([`stuck`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
@@ -17,6 +17,8 @@ mod clock;
 mod descriptors;
 mod farewell;
 mod futex;
+mod given;
+mod ids;
 mod input;
 mod locks;
 mod outputs;
@@ -33,7 +35,7 @@ pub use input::PendingInput;
 pub use points::BlockPoints;
 pub use watch::value_at;
 
-use crate::memory::{kernel, target};
+use crate::memory::kernel;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -61,6 +63,7 @@ pub struct Scheduler {
     on: AtomicBool,
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
+    ids: ids::Ids,
     watched: watch::Watched,
     cycle: locks::Cycle,
     /// Asking for a lock while another is held is a point.
@@ -114,6 +117,8 @@ struct Newborn {
     id: ThreadId,
     /// Where the kernel is to write zero when it ends.
     clear_id: u64,
+    /// Where it has written its number.
+    id_at: [u64; 2],
     mask: u64,
     /// Where the call that makes it returns to.
     pc: u64,
@@ -131,6 +136,7 @@ impl Scheduler {
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
+            ids: ids::Ids::new(options.process),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
             lock_points: AtomicBool::new(options.lock_points),
@@ -173,17 +179,8 @@ impl Scheduler {
         self.lock_points.store(request.lock_points, Ordering::Relaxed);
         let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
         entry.os_id = os_id;
-        // Where the C library keeps the number, too.
-        process::write(entry.clear_id, &os_id.to_le_bytes());
+        self.ids.restart();
         Ok(())
-    }
-
-    /// Is the number of the first thread where it asked the kernel to clear it? glibc keeps it there
-    /// and nowhere else.
-    pub fn knows_own_id(&self) -> bool {
-        let mut state = self.lock();
-        let Some(entry) = state.entry(ThreadId::MAIN) else { return false };
-        target::half(entry.clear_id) == Some(entry.os_id)
     }
 
     /// The current thread is new: known from here on, and running when it is its turn.
@@ -199,6 +196,9 @@ impl Scheduler {
         }
         // Without a creator that waits for it, it is the child of a vfork: another process.
         let Some(newborn) = state.newborn.take() else { return };
+        for at in newborn.id_at.into_iter().filter(|at| *at != 0) {
+            process::write(at, &self.ids.shown(newborn.id).to_le_bytes());
+        }
         let entry = Entry::new(newborn.id, os_id, newborn.clear_id, newborn.mask);
         let turn = entry.turn.clone();
         state.table.add(entry);
@@ -222,7 +222,7 @@ impl Scheduler {
         let mut state = self.lock();
         let Some(id) = state.table.leaving(os_id) else { return };
         let Some(entry) = state.table.remove(id) else { return };
-        farewell::let_go(&mut state.table, &entry);
+        farewell::let_go(&mut state.table, &entry, self.ids.shown(id));
         if let Some(debugger) = &probe.debugger {
             debugger.gone(id);
         }

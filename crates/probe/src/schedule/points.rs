@@ -6,13 +6,13 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
-use super::Scheduler;
+use super::{Scheduler, given};
 use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::{self, ThreadState};
 use crate::trampoline::slot;
-use raddle_decode::decode;
+use raddle_decode::{Given, decode};
 use raddle_dynamorio::block::{Block, Point};
 use raddle_dynamorio::client::Client;
 use raddle_dynamorio::redirect::Context;
@@ -23,6 +23,7 @@ use raddle_schedule::Step;
 pub struct BlockPoints {
     controlled: bool,
     atomics: Vec<u64>,
+    given: Vec<(u64, Given)>,
 }
 
 impl BlockPoints {
@@ -37,7 +38,8 @@ impl BlockPoints {
             (decoded.atomic && !decoded.fence_only) || (is_meant(pc) && touches())
         };
         let atomics = block.instructions().filter(|i| is_atomic(i.pc, i.bytes)).map(|i| i.pc);
-        BlockPoints { controlled: true, atomics: atomics.collect() }
+        let atomics = atomics.collect();
+        BlockPoints { controlled: true, atomics, given: given::plan(block) }
     }
 
     /// Inserts what belongs before the instruction at this point.
@@ -57,6 +59,11 @@ impl BlockPoints {
             call(probe, point, (at_atomic, at_atomic_exactly), pc);
             point.place(done);
             point.release_flags();
+        }
+        if let Some((_, given)) = self.given.iter().find(|(at, _)| *at == pc)
+            && let Some(scheduler) = &probe.scheduler
+        {
+            given::insert(scheduler, point, *given);
         }
     }
 }
