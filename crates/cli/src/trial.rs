@@ -8,12 +8,12 @@ use crate::recording::Recording;
 use crate::serving::Servers;
 use clap::Args;
 use raddle_execute::{
-    Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Written,
-    execute,
+    Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Stuck,
+    Written, execute,
 };
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
-use raddle_wire::log::{Meeting, MetAccess};
+use raddle_wire::log::{Meeting, MetAccess, Wait};
 use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +54,9 @@ pub struct TrialResult {
     /// Where the threads ask that wait for each other's locks: modules and offsets.
     #[serde(default)]
     pub circle: Vec<(String, u64)>,
+    /// Where each thread stood that did not get on, innermost first: modules and offsets.
+    #[serde(default)]
+    pub stood: Vec<Vec<(String, u64)>>,
     /// The locks of the deadlock that are variables: as the words have them, module and offset.
     #[serde(default)]
     pub locks: Vec<(String, String, u64)>,
@@ -81,6 +84,8 @@ pub enum Ending {
     Hang,
     /// Nobody could go on.
     Deadlock,
+    /// Who could go on went round in circles.
+    NoProgress,
 }
 
 impl std::fmt::Display for Ending {
@@ -90,6 +95,7 @@ impl std::fmt::Display for Ending {
             Ending::Signal(signal) => write!(f, "signal {signal}"),
             Ending::Hang => f.write_str("a hang"),
             Ending::Deadlock => f.write_str("a deadlock"),
+            Ending::NoProgress => f.write_str("no progress"),
         }
     }
 }
@@ -196,6 +202,7 @@ pub fn execution(plan: &Plan, request: ProbeRequest, directory: &Path) -> Execut
 /// How an execution ended.
 pub fn ending(outcome: &Outcome) -> Ending {
     match outcome.end {
+        _ if outcome.control.stuck.as_ref().is_some_and(Stuck::spins) => Ending::NoProgress,
         _ if outcome.control.stuck.is_some() => Ending::Deadlock,
         End::Exited(code) => Ending::Exit(code),
         End::Killed(signal) | End::Stopped(signal) => Ending::Signal(signal),
@@ -253,6 +260,7 @@ impl Listener {
             interleaving: recording.and_then(|heard| heard.interleaving(control, &plan.cwd)),
             deadlock: crate::scheduling::deadlock(control, &mut crate::scheduling::Nameless),
             circle: self.circle(control),
+            stood: self.stood(control),
             locks: self.locks(control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
@@ -273,6 +281,16 @@ impl Listener {
         let stuck = control.stuck.iter().filter(|stuck| stuck.cycle);
         let name = |place: &Place| (self.module_path(place.module), place.offset);
         stuck.flat_map(|stuck| &stuck.waits).map(|wait| name(&wait.place)).collect()
+    }
+
+    fn stood(&self, control: &Control) -> Vec<Vec<(String, u64)>> {
+        let name = |place: &Place| (self.module_path(place.module), place.offset);
+        let waits = control.stuck.iter().flat_map(|stuck| &stuck.waits);
+        let stack = |wait: &Wait| match self.stacks.get(&wait.stack) {
+            Some(frames) => frames.iter().map(name).collect(),
+            None => vec![name(&wait.place)],
+        };
+        waits.map(stack).collect()
     }
 
     fn locks(&self, control: &Control) -> Vec<(String, String, u64)> {

@@ -282,15 +282,94 @@ fn a_deadlock_is_told_by_the_names_of_the_locks() {
     }
     let scratch = Scratch::new();
     scratch.compile("stuck", &DEADLOCK.replace("TICKS", "0"), &["-O0"]);
-    let ran = Command::new(support::raddle())
-        .args(["run", "--seed", "3", "--quiet", "--", "./stuck"])
-        .current_dir(scratch.path("."))
-        .output()
-        .unwrap();
-    let ran = Ran::new(ran);
+    let ran = command(&scratch, &["run", "--seed", "3", "--", "./stuck"]);
     ran.exits(66);
     for words in ["waits for b, and holds a\n      at stuck.c:", " in forth\n      called from "] {
         assert!(ran.stderr.contains(words), "{words:?}: {}", ran.stderr);
+    }
+    assert_eq!(failure(&scratch)["end"], "deadlock");
+    let again = command(&scratch, &["replay", "H1"]);
+    assert!(again.exits(0).stderr.contains("H1 repeated, seed 3: deadlock"), "{}", again.stderr);
+}
+
+fn command(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let ran = Command::new(raddle()).args(arguments).current_dir(scratch.path(".")).output();
+    Ran::new(ran.unwrap())
+}
+
+/// The failing execution in the first run's report.
+fn failure(scratch: &Scratch) -> serde_json::Value {
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    report["failures"][0].clone()
+}
+
+/// What spins for ever: a loop, one that gives way, one that naps, and one that does so alone.
+const SPIN: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile int come;
+static volatile long counter;
+static void *spin(void *unused) { while (!come) ; return unused; }
+static void *yield(void *unused) { while (!come) sched_yield(); return unused; }
+static void *nap(void *unused) { while (!come) usleep(100); return unused; }
+static void *wake(void *unused) { sleep(100); come = 1; return unused; }
+// No register says that it gets on.
+static void *count(void *unused) {
+    __asm__ volatile("1: incq %0; cmpq $100000000, %0; jl 1b" : "+m"(counter) :: "cc");
+    return unused;
+}
+int main(int argc, char **words) {
+    static struct { const char *name; void *(*one)(void *), *(*other)(void *); } ways[] = {
+        {"spin", spin, spin}, {"yield", yield, spin}, {"nap", nap, yield}, {"late", spin, wake}, {"count", count, count},
+    };
+    if (argc < 2) spin(0);
+    for (int i = 0; i < 5; i++)
+        if (strcmp(words[1], ways[i].name) == 0) {
+            pthread_t one, other;
+            pthread_create(&one, 0, ways[i].one, 0);
+            pthread_create(&other, 0, ways[i].other, 0);
+            pthread_join(one, 0);
+            pthread_join(other, 0);
+        }
+    return 0;
+}
+"#;
+
+#[test]
+fn who_only_spins_makes_no_progress() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("spin", SPIN, &["-O1"]);
+    for way in ["spin", "yield", "nap"] {
+        let arguments = ["events", "--only", "thread", "--output", "e", "--seed", "3", "--timeout"];
+        let ran = command(&scratch, &[&arguments[..], &["5m", "--", "./spin", way]].concat());
+        ran.exits(66);
+        assert!(ran.stderr.contains("no progress: who can run spins"), "{way}: {}", ran.stderr);
+        assert!(ran.stderr.contains("T1 waits") && ran.stderr.contains("T3 spins"), "{way}");
+    }
+    let ran = command(&scratch, &["run", "--seed", "3", "--timeout", "5m", "--", "./spin"]);
+    assert!(ran.exits(66).stderr.contains("no progress in 1 of 1 executions"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("T1 spins\n      at spin.c:"), "{}", ran.stderr);
+    assert_eq!(failure(&scratch)["end"], "no-progress");
+}
+
+/// Nobody is wronged: who waits for somebody asleep, and who changes memory alone.
+#[test]
+fn who_gets_on_is_not_said_to_spin() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("spin", SPIN, &["-O1"]);
+    for way in ["late", "count"] {
+        let arguments = ["events", "--only", "thread", "--output", "e", "--seed", "3", "--timeout"];
+        command(&scratch, &[&arguments[..], &["5m", "--", "./spin", way]].concat()).exits(0);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::debug::{At, Debugger};
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::log::{Log, Writer};
-use crate::memory::{environment, kernel};
+use crate::memory::{environment, kernel, note_own};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::schedule::Scheduler;
@@ -76,6 +76,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     if let Some(schedule) = &options.schedule {
         environment::pin(schedule.time == TimeMode::Virtual);
+        note_own();
     }
     if !environment::hide_engine_variables(&options.environment) {
         return Err("the target's initial stack is not where the kernel says".to_owned());

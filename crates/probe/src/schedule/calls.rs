@@ -62,6 +62,8 @@ pub fn answer(
             scheduler.lock().entry(thread.id)?.robust = call.argument(0);
             return Some(0);
         }
+        // The kernel would write there which processor it is.
+        libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
         libc::SYS_exit => {
             // The kernel is to do nothing when the thread has ended: we do, in our order.

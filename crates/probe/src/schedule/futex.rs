@@ -211,13 +211,21 @@ impl Call<'_> {
     }
 
     fn wake(&self, address: u64, count: u64, bits: u32) -> i64 {
-        self.scheduler.lock().table.wake_futex(address, count, bits) as i64
+        let mut state = self.scheduler.lock();
+        let woken = state.table.wake_futex(address, count, bits);
+        if woken > 0 {
+            state.news();
+        }
+        woken as i64
     }
 
     fn requeue(&self, counts_both: bool) -> i64 {
         let mut state = self.scheduler.lock();
         let woken = state.table.wake_futex(self.address, u64::from(self.value), u32::MAX);
         let moved = state.table.requeue(self.address, self.other, u64::from(self.fourth as u32));
+        if woken + moved > 0 {
+            state.news();
+        }
         (if counts_both { woken + moved } else { woken }) as i64
     }
 
@@ -307,7 +315,9 @@ impl Call<'_> {
         let mut state = self.scheduler.lock();
         let heir = state.table.first_on(self.address, u32::MAX).map(|(id, _)| id);
         let owner = heir.map_or(0, |id| self.scheduler.ids.shown(id));
-        state.table.wake_futex(self.address, 1, u32::MAX);
+        if state.table.wake_futex(self.address, 1, u32::MAX) > 0 {
+            state.news();
+        }
         let waiters = state.table.first_on(self.address, u32::MAX).map_or(0, |_| WAITERS);
         let written = process::write(self.address, &(owner | waiters).to_le_bytes());
         if written { 0 } else { error(libc::EFAULT) }

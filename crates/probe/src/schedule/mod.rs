@@ -6,7 +6,7 @@
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
 //! time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of processes and threads ([`ids`]). When nobody can go on, that is a deadlock
-//! ([`stuck`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! ([`stuck`]), and when nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for
@@ -24,6 +24,7 @@ mod locks;
 mod outputs;
 mod overview;
 mod points;
+mod progress;
 mod signals;
 mod stuck;
 mod table;
@@ -37,6 +38,7 @@ pub use watch::value_at;
 
 use crate::memory::kernel;
 use crate::monitor::modules::{self, LoadedModule};
+use crate::monitor::system_calls::is_futex_wait;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
@@ -55,6 +57,9 @@ use table::{Entry, Table};
 /// microsecond: one in five thousand branches is lost in the noise, and a spinning thread gives way
 /// within some ten microseconds.
 const QUANTUM: u64 = 5_000;
+/// Quanta that a thread may have at a time while it is alone: nobody waits for it, but somebody may want to know
+/// whether it gets on.
+const ALONE: u64 = 1_000;
 
 /// Who may run.
 #[derive(Debug)]
@@ -96,6 +101,7 @@ struct State {
     /// Who was just chosen at one of the two accesses while another stood at the other, for a debugger.
     met: Option<(ThreadId, ThreadId)>,
     clock: Clock,
+    progress: progress::Progress,
     /// Nanoseconds that have passed though somebody could run.
     hurried: u64,
     quanta: Rng,
@@ -156,6 +162,7 @@ impl Scheduler {
                 meetings: 0,
                 met: None,
                 clock: Clock::new(options.time),
+                progress: progress::Progress::default(),
                 hurried: 0,
                 quanta: quanta(seed),
                 // The same whatever the seed: it decides the schedule and nothing else.
@@ -202,6 +209,7 @@ impl Scheduler {
         let entry = Entry::new(newborn.id, os_id, newborn.clear_id, newborn.mask);
         let turn = entry.turn.clone();
         state.table.add(entry);
+        state.news();
         let quantum = state.quantum();
         drop(state);
         if let Some(debugger) = &probe.debugger {
@@ -230,6 +238,7 @@ impl Scheduler {
         if state.table.is_empty() {
             return;
         }
+        state.news();
         let Some(mut reporter) = stuck::reporter(probe) else { return };
         let (mut state, next) = self.choose(probe, &mut reporter, state);
         if state.segments.len() >= turn::BATCH {
@@ -246,10 +255,23 @@ impl Scheduler {
         }
         let step = match i64::from(call.number) {
             libc::SYS_rt_sigreturn | libc::SYS_exit_group => return,
-            libc::SYS_sched_yield => Step::Yield,
             number if is_private(number) => return,
+            libc::SYS_sched_yield => Step::Yield,
             _ => self.step_of(probe, thread, call),
         };
+        match i64::from(call.number) {
+            libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
+                let registers = call.state();
+                self.look(probe, thread, (registers.pc, &registers), 1);
+            }
+            libc::SYS_futex if is_futex_wait(call.argument(1)) => {
+                let registers = call.state();
+                self.look(probe, thread, (registers.pc, &registers), 1);
+            }
+            // It is news when it wakes somebody.
+            libc::SYS_futex => {}
+            _ => self.lock().news(),
+        }
         self.give_way(probe, thread, step);
     }
 

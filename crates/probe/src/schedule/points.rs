@@ -6,7 +6,7 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
-use super::{Scheduler, given};
+use super::{ALONE, Scheduler, given};
 use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
@@ -15,6 +15,7 @@ use crate::trampoline::slot;
 use raddle_decode::{Given, decode};
 use raddle_dynamorio::block::{Block, Point};
 use raddle_dynamorio::client::Client;
+use raddle_dynamorio::process::MachineState;
 use raddle_dynamorio::redirect::Context;
 use raddle_schedule::Step;
 
@@ -48,7 +49,7 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.count_down(slot::BUDGET, &done);
-            call(probe, point, (at_branch, at_branch_exactly), pc);
+            point.clean_call_exact(at_branch, pc);
             point.place(done);
             point.release_flags();
         }
@@ -56,7 +57,13 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.skip_if_zero(slot::CONTROLLED, &done);
-            call(probe, point, (at_atomic, at_atomic_exactly), pc);
+            // A debugger wants to see the thread's registers while it stands there, and to be interrupted
+            // they must be known.
+            let interruptible = probe.scheduler.as_ref().is_some_and(Scheduler::is_interruptible);
+            match interruptible || probe.debugger.is_some() {
+                true => point.clean_call_exact(at_atomic_exactly, pc),
+                false => point.clean_call(at_atomic, pc),
+            }
             point.place(done);
             point.release_flags();
         }
@@ -68,27 +75,12 @@ impl BlockPoints {
     }
 }
 
-/// A debugger wants to see the thread's registers while it stands there, and to be interrupted they must be
-/// known.
-fn call(probe: &Probe, point: &mut Point<'_>, (plain, exact): (Callee, Callee), pc: u64) {
-    let interruptible = probe.scheduler.as_ref().is_some_and(Scheduler::is_interruptible);
-    match interruptible || probe.debugger.is_some() {
-        true => point.clean_call_exact(exact, pc),
-        false => point.clean_call(plain, pc),
-    }
-}
-
-type Callee = extern "C" fn(u64);
-
-extern "C" fn at_branch(pc: u64) {
-    at(pc, Step::Branch);
-}
-
 extern "C" fn at_atomic(pc: u64) {
     at(pc, Step::Atomic);
 }
 
-extern "C" fn at_branch_exactly(pc: u64) {
+extern "C" fn at_branch(pc: u64) {
+    look(pc);
     at(pc, Step::Branch);
     take_signal(pc);
 }
@@ -96,6 +88,18 @@ extern "C" fn at_branch_exactly(pc: u64) {
 extern "C" fn at_atomic_exactly(pc: u64) {
     at(pc, Step::Atomic);
     take_signal(pc);
+}
+
+/// The thread has computed for a while: does it get on?
+fn look(pc: u64) {
+    let probe = Probe::instance();
+    let (Some(thread), Some(scheduler)) = (thread::current(probe), &probe.scheduler) else {
+        return;
+    };
+    let quanta = if thread.slots.get(slot::CONTROLLED) == 0 { ALONE } else { 1 };
+    if scheduler.is_to_look(quanta) {
+        scheduler.look(probe, thread, (pc, &MachineState::current(false)), quanta);
+    }
 }
 
 fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
