@@ -128,6 +128,11 @@ fn pipes_and_poll() {
 }
 
 #[test]
+fn sockets_that_connect() {
+    c_program("sockets", &[]);
+}
+
+#[test]
 fn an_openmp_team() {
     c_program("team", &["-fopenmp"]);
 }

@@ -432,8 +432,7 @@ fn waits_for_semaphores([_, operations, count, ..]: [u64; 6]) -> bool {
 fn blocks_otherwise(number: i64) -> bool {
     matches!(
         number,
-        libc::SYS_connect
-            | libc::SYS_rt_sigsuspend
+        libc::SYS_rt_sigsuspend
             | libc::SYS_splice
             | libc::SYS_sendfile
             | libc::SYS_io_getevents
