@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kept;
 use crate::progress::Progress;
+use crate::run::library::Shelf;
 use crate::runs::{self, Run};
 use crate::scheduling::Time;
 use crate::serving::Servers;
@@ -380,7 +381,8 @@ impl Confirm {
             progress.say(format!("{about}: {trials} of {} trials, {hits} hits", self.trials));
             self.rates || tally.orders.len() < orders
         })?;
-        let mut confirmation = tally.confirmation(&finding.id, plan, directory)?;
+        let mut confirmation =
+            tally.confirmation(&finding.id, plan, directory, &mut Shelf::new())?;
         if !interrupt.came() {
             progress.say(format!("{about}: recording the interleaving"));
             self.record(&mut confirmation, directory, servers, scratch.path())?;

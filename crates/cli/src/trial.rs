@@ -13,7 +13,7 @@ use raddle_execute::{
 };
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
-use raddle_wire::log::{Meeting, MetAccess, Wait};
+use raddle_wire::log::{Meeting, MetAccess};
 use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct TrialResult {
     /// Where the threads ask that wait for each other's locks: modules and offsets.
     #[serde(default)]
     pub circle: Vec<(String, u64)>,
-    /// Where each thread stood that did not get on, innermost first: modules and offsets.
+    /// Where each thread stood that did not get on, or the one that crashed, innermost first: modules and offsets.
     #[serde(default)]
     pub stood: Vec<Vec<(String, u64)>>,
     /// The locks of the deadlock that are variables: as the words have them, module and offset.
@@ -286,11 +286,13 @@ impl Listener {
     fn stood(&self, control: &Control) -> Vec<Vec<(String, u64)>> {
         let name = |place: &Place| (self.module_path(place.module), place.offset);
         let waits = control.stuck.iter().flat_map(|stuck| &stuck.waits);
-        let stack = |wait: &Wait| match self.stacks.get(&wait.stack) {
+        let waits = waits.map(|wait| (wait.stack, wait.place));
+        let crash = control.crash.iter().map(|crash| (crash.stack, crash.place));
+        let stack = |(stack, place)| match self.stacks.get(&stack) {
             Some(frames) => frames.iter().map(name).collect(),
-            None => vec![name(&wait.place)],
+            None => vec![name(&place)],
         };
-        waits.map(stack).collect()
+        waits.chain(crash).map(stack).collect()
     }
 
     fn locks(&self, control: &Control) -> Vec<(String, String, u64)> {

@@ -77,9 +77,9 @@ fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
     assert_eq!(result["ruleId"], "failing-execution");
     assert_eq!(result["properties"]["id"], "H1");
     let location = &result["locations"][0]["physicalLocation"]["artifactLocation"];
-    assert_eq!(location["uri"], "bank", "{sarif}");
+    assert_eq!(location["uri"], "bank.c", "{sarif}");
     let github = shown(&["report", "--format", "github"]);
-    assert!(github.starts_with("::error title=H1 failed assertion::"), "{github}");
+    assert!(github.starts_with("::error file=bank.c,line="), "{github}");
     let page = shown(&["report", "--format", "html"]);
     assert!(page.contains("<article id=\"H1\"") && page.contains("raddle replay H1"), "{page}");
     let explained = shown(&["explain", "h1"]);

@@ -272,7 +272,8 @@ static void *end(void *how) {
     if (!strcmp(how, "exit")) exit(7);
     if (!strcmp(how, "_exit")) _exit(8);
     if (!strcmp(how, "last")) return 0;
-    if (!strcmp(how, "hang")) for (;;) {}
+    if (!strcmp(how, "hang")) for (volatile long rounds = 0;; rounds++) {}
+    if (!strcmp(how, "spin")) for (;;) {}
     if (!strcmp(how, "stop")) raise(SIGSTOP);
     if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
     if (!strcmp(how, "term")) raise(SIGTERM);
@@ -311,6 +312,7 @@ fn every_end_is_told_as_it_was() {
         ("exit", "exit code 7", r#"{"exit":7}"#),
         ("_exit", "exit code 8", r#"{"exit":8}"#),
         ("hang", "hang", r#""hang""#),
+        ("spin", "no progress", r#""no-progress""#),
         ("stop", "hang", r#""hang""#),
         ("kill", "killed by signal 9", r#"{"signal":9}"#),
         ("term", "killed by signal 15", r#"{"signal":15}"#),

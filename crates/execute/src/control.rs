@@ -1,6 +1,6 @@
 //! What the scheduler did in a controlled execution.
 
-use raddle_model::ThreadId;
+use raddle_model::{Place, StackId, ThreadId};
 use raddle_schedule::{Schedule, Segment, Who};
 use raddle_wire::log::{Meeting, Wait};
 use std::collections::BTreeMap;
@@ -18,6 +18,17 @@ pub struct Control {
     pub stuck: Option<Stuck>,
     /// Where a replay went another way.
     pub divergence: Option<String>,
+    /// Where it died, if it did.
+    pub crash: Option<Crash>,
+}
+
+/// Where a thread stood when the target died of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crash {
+    /// Where.
+    pub place: Place,
+    /// By which calls.
+    pub stack: StackId,
 }
 
 /// A deadlock, or no progress.

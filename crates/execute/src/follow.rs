@@ -1,7 +1,7 @@
 //! Following one process by its log: records become calls of the observer, in the order things
 //! happened.
 
-use crate::control::{Control, Stuck};
+use crate::control::{Control, Crash, Stuck};
 use crate::{Looked, Observer};
 use raddle_model::{Event, EventKind, Place, StackId, ThreadId};
 use raddle_wire::log::{LogReader, Merger, Record, State};
@@ -178,6 +178,9 @@ impl Followed {
             Record::Value { order, after, value } => observer.value(pid, order, after, value),
             Record::Meeting(meeting) => self.control.met(*meeting),
             Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),
+            Record::Crash { place, stack, .. } => {
+                self.control.crash.get_or_insert(Crash { place, stack });
+            }
             Record::Diverged { what } => self.control.divergence = Some(what),
             Record::Failure { what } => self.failure = Some(what),
         });

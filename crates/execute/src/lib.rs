@@ -22,7 +22,7 @@ mod signals;
 mod supervise;
 pub mod target;
 
-pub use control::{Control, Stuck};
+pub use control::{Control, Crash, Stuck};
 pub use directory::RunDirectory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use facts::cache_directory;

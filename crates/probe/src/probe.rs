@@ -286,6 +286,9 @@ impl Client for Probe {
             }
             signals::delivered(self, thread, number, state);
             if let Some(scheduler) = &self.scheduler {
+                if signals::kills(self, number) {
+                    signals::tell_crash(self, thread, number, state);
+                }
                 scheduler.flush(thread);
             }
         }

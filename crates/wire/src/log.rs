@@ -172,6 +172,17 @@ pub enum Record {
         /// Others could still run.
         cycle: bool,
     },
+    /// The target dies of a signal, under a policy.
+    Crash {
+        /// Which.
+        signal: u32,
+        /// Whose it is.
+        thread: ThreadId,
+        /// Where it stands.
+        place: Place,
+        /// By which calls.
+        stack: StackId,
+    },
     /// A replayed execution went another way than its schedule.
     Diverged {
         /// Where and how.

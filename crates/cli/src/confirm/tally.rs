@@ -6,7 +6,9 @@ use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult};
 use raddle_execute::Written;
 use raddle_model::finding::{Certainty, FindingKind};
-use raddle_report::findings::{self, Confirmation, Effect, Finding, Harm, Order, Rate};
+use raddle_report::findings::{
+    self, Confirmation, Effect, Finding, Harm, Library, Order, Rate, stack_of,
+};
 use raddle_wire::options::CyclePart;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -25,11 +27,18 @@ pub struct Tally {
     /// First seed and result of each order: 1 when the first access went first, else 2.
     pub orders: BTreeMap<u8, Kept>,
     /// Order, effect, how often.
-    effects: BTreeMap<(u8, String), u64>,
+    effects: BTreeMap<(u8, String), Seen>,
     /// The requests of the cycle of locks, if it is one.
     cycle: Vec<CyclePart>,
     /// Effects are told by the difference from this.
     habit: Habit,
+}
+
+/// How often something was seen, and where the threads concerned stood the first time.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    count: u64,
+    stood: Vec<Vec<(String, u64)>>,
 }
 
 /// What a program does when nobody directs it. What is not known is taken from the first trial.
@@ -69,7 +78,11 @@ impl Tally {
         let effect = self.effect(&result, &written);
         // What repeats the order should show what it does: a failing execution before others.
         let rank = (Harm::of(&effect), seed);
-        *self.effects.entry((order, effect)).or_default() += 1;
+        let seen = self.effects.entry((order, effect)).or_default();
+        if seen.count == 0 {
+            seen.stood = result.stood.clone();
+        }
+        seen.count += 1;
         if self.orders.get(&order).is_none_or(|known| rank < known.rank) {
             self.orders.insert(order, Kept { rank, seed, result });
         }
@@ -139,7 +152,7 @@ impl Tally {
         let effects: Vec<String> = self
             .effects
             .iter()
-            .map(|((order, effect), n)| format!("order {order}: {effect} ({n})"))
+            .map(|((order, effect), seen)| format!("order {order}: {effect} ({})", seen.count))
             .collect();
         let rate = Rate { hits: self.hits, trials: self.trials };
         let seed = self.orders.values().map(|o| o.seed).min().unwrap_or(0);
@@ -152,6 +165,7 @@ impl Tally {
         id: &str,
         plan: &Plan,
         directory: &Path,
+        library: &mut dyn Library,
     ) -> Result<Confirmation, Failure> {
         let mut orders = Vec::new();
         for (&order, Kept { seed, result, .. }) in &self.orders {
@@ -168,10 +182,11 @@ impl Tally {
                 interleaving: None,
             });
         }
-        let effects = self.effects.iter().map(|((order, effect), n)| Effect {
+        let effects = self.effects.iter().map(|((order, effect), seen)| Effect {
             order: *order,
             effect: effect.clone(),
-            count: *n,
+            count: seen.count,
+            stacks: seen.stood.iter().map(|stack| stack_of(stack, library)).collect(),
         });
         Ok(Confirmation {
             confirmed: self.is_confirmed(),

@@ -54,12 +54,13 @@ mod tests {
 
     #[test]
     fn ours_is_cut_out() {
-        let left = |part, ours| minus(part, &ours).collect::<Vec<_>>();
-        assert_eq!(left(10..20, 12..15), [10..12, 15..20]);
-        assert_eq!(left(10..20, 5..12), [12..20]);
-        assert_eq!(left(10..20, 15..30), [10..15]);
-        assert_eq!(left(10..20, 5..30), []);
-        assert_eq!(left(10..20, 30..40), [10..20]);
-        assert_eq!(left(10..20, 2..4), [10..20]);
+        let left =
+            |ours| minus(10..20, &ours).map(|part| (part.start, part.end)).collect::<Vec<_>>();
+        assert_eq!(left(12..15), [(10, 12), (15, 20)]);
+        assert_eq!(left(5..12), [(12, 20)]);
+        assert_eq!(left(15..30), [(10, 15)]);
+        assert_eq!(left(5..30), []);
+        assert_eq!(left(30..40), [(10, 20)]);
+        assert_eq!(left(2..4), [(10, 20)]);
     }
 }

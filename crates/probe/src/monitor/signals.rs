@@ -5,8 +5,8 @@ use crate::memory::target;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
-use raddle_model::{EventKind, SyncObject};
-use raddle_wire::log::State;
+use raddle_model::{EventKind, StackId, SyncObject};
+use raddle_wire::log::{Record, State};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Signals are numbered from 1 to this.
@@ -56,6 +56,17 @@ pub fn kills(probe: &Probe, number: i32) -> bool {
     let stops = matches!(number, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU);
     let dispositions = &probe.monitor.dispositions;
     dispositions.of(number) == libc::SIG_DFL && !dispositions.is_ignored(number) && !stops
+}
+
+/// The target dies of a signal of the current thread's: says where.
+pub fn tell_crash(probe: &Probe, thread: &mut ThreadState, number: i32, state: &MachineState) {
+    let spot = modules::spot(probe, thread, state.pc, state.general[4], state.general[5]);
+    let stack = match probe.options.stacks {
+        true => probe.stacks.capture_and_tell(probe, thread, spot),
+        false => StackId::NONE,
+    };
+    let (signal, place) = (number as u32, spot.place);
+    thread.write(&Record::Crash { signal, thread: thread.id, place, stack });
 }
 
 /// A signal has come for the current thread.

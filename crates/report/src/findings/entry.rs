@@ -56,7 +56,8 @@ mod tests {
         };
         assert_eq!(ids(&report), ["H1", "H2", "R1", "R2", "R3"]);
         let mut confirm = |effect: &str| {
-            let effects = vec![Effect { order: 1, effect: effect.into(), count: 1 }];
+            let effects =
+                vec![Effect { order: 1, effect: effect.into(), count: 1, ..Effect::default() }];
             let confirmation = Confirmation { confirmed: true, effects, ..Confirmation::default() };
             report.findings[0].confirmation = Some(confirmation);
             ids(&report)

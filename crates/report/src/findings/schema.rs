@@ -454,14 +454,20 @@ mod tests {
         let mut findings: Vec<Finding> = effects
             .iter()
             .map(|effect| {
-                let one = |effect: &&str| Effect { order: 1, effect: (*effect).into(), count: 1 };
+                let one = |effect: &&str| Effect {
+                    order: 1,
+                    effect: (*effect).into(),
+                    count: 1,
+                    ..Effect::default()
+                };
                 let confirmation = effects_of(effect.iter().map(one).collect());
                 Finding { id: format!("{effect:?}"), confirmation, ..race.clone() }
             })
             .collect();
         findings[0].confirmation = None;
         // An order that does nothing does not excuse the other.
-        let nothing = Effect { order: 2, effect: Harm::NOTHING.into(), count: 9 };
+        let nothing =
+            Effect { order: 2, effect: Harm::NOTHING.into(), count: 9, ..Effect::default() };
         findings[4].confirmation.as_mut().unwrap().effects.insert(0, nothing);
         findings.sort_by_key(Finding::importance);
         let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();

@@ -39,7 +39,12 @@ fn bank() -> Report {
         seed: Some("18446744073709551615".into()),
         trials: 3,
         hits: 2,
-        effects: vec![Effect { order: 1, effect: "exit code 1".into(), count: 1 }],
+        effects: vec![Effect {
+            order: 1,
+            effect: "exit code 1".into(),
+            count: 1,
+            ..Effect::default()
+        }],
         orders: vec![Order {
             order: 2,
             seed: "7".into(),

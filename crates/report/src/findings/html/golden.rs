@@ -65,7 +65,7 @@ fn what_the_target_says_is_text() {
     let lane = Lane { thread: ThreadId(2), name: Some(evil.into()) };
     let interleaving = Interleaving { lanes: vec![lane.clone(), lane], steps: vec![step] };
     let order = Order { seed: evil.into(), interleaving: Some(interleaving), ..Order::default() };
-    let effect = Effect { order: 0, effect: evil.into(), count: 1 };
+    let effect = Effect { order: 0, effect: evil.into(), count: 1, ..Effect::default() };
     finding.confirmation = Some(Confirmation {
         orders: vec![order],
         effects: vec![effect],

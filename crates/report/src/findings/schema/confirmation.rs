@@ -41,7 +41,7 @@ pub struct Confirmation {
 }
 
 /// What a finding that was made to happen did to the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effect {
     /// Which access went first: 1 the first of the finding, 2 the second.
     pub order: u8,
@@ -49,6 +49,10 @@ pub struct Effect {
     pub effect: String,
     /// In how many executions.
     pub count: u64,
+    /// Where the threads concerned stood in the first of them, each innermost first: the one that crashed,
+    /// or those that did not get on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<Vec<Frame>>,
 }
 
 /// What an effect means, the worst first. The words of [`Effect::effect`] are judged here and nowhere else.

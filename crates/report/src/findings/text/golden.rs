@@ -357,7 +357,8 @@ fn whatever_is_found_fits_the_screen() {
         access.stack.splice(1..1, std::iter::repeat_n(caller, 20));
         access.stack[0].function = Some("core::ops::function::FnOnce::call_once::".repeat(3));
     }
-    let effect = |effect: &str| Effect { order: 1, effect: effect.into(), count: 3 };
+    let effect =
+        |effect: &str| Effect { order: 1, effect: effect.into(), count: 3, ..Effect::default() };
     worst.findings[0].confirmation = Some(Confirmation {
         confirmed: true,
         hits: 3,
@@ -413,7 +414,12 @@ fn what_later_stages_learnt_is_said_and_leads() {
         seed: Some("7".into()),
         trials: 100,
         hits: 47,
-        effects: vec![Effect { order: 1, effect: "the target died of signal 11".into(), count: 1 }],
+        effects: vec![Effect {
+            order: 1,
+            effect: "the target died of signal 11".into(),
+            count: 1,
+            ..Effect::default()
+        }],
         ..Confirmation::default()
     });
     let verdict = Verdict::SpecViolated;

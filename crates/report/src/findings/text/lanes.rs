@@ -114,7 +114,8 @@ mod tests {
         };
         let lanes = vec![lane(2, None), lane(3, Some("worker"))];
         let interleaving = Interleaving { lanes, steps: vec![take, write, read] };
-        let effect = Effect { order: 2, effect: "exit code 3".into(), count: 12 };
+        let effect =
+            Effect { order: 2, effect: "exit code 3".into(), count: 12, ..Effect::default() };
         finding.confirmation =
             Some(Confirmation { effects: vec![effect], ..Confirmation::default() });
         let order = Order { order: 2, seed: "7".into(), ..Order::default() };

@@ -123,11 +123,23 @@ pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String
     said
 }
 
-/// What a race did in an order: `exit code 3, with (2) the write first, 12 times`.
+/// What a race did in an order: `exit code 3, with (2) the write first, 12 times`; where, if it crashed.
 fn does(finding: &Finding, effect: &Effect) -> String {
     let first = finding.accesses.get(usize::from(effect.order != 1));
     let first = first.map(|first| format!(", with ({}) the {} first", effect.order, kind(first)));
-    format!("{}{}, {}", effect.effect, first.unwrap_or_default(), times(effect.count))
+    let first = first.unwrap_or_default();
+    format!("{}{}{first}, {}", effect.effect, stood(effect), times(effect.count))
+}
+
+/// Where the program crashed: ` in reader (bank.c:20)`.
+fn stood(effect: &Effect) -> String {
+    let [stack] = effect.stacks.as_slice() else { return String::new() };
+    let Some(frame) = stack.get(own_frame(stack).unwrap_or(0)) else { return String::new() };
+    let source = match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!(" ({}:{line})", file_name(file)),
+        _ => String::new(),
+    };
+    frame.function.as_ref().map_or_else(String::new, |name| format!(" in {name}{source}"))
 }
 
 /// Is it fixed in the program as it is built now? None if that is the build it was found in.
