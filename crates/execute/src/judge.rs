@@ -35,6 +35,8 @@ pub(crate) struct Ended {
     pub stopped: bool,
     /// We killed it because it would not end.
     pub stuck: bool,
+    /// The process that we killed because it hung in code of ours, and where.
+    pub hung: Option<(u32, String)>,
     /// The logs, in order of appearance.
     pub logs: Vec<LogEnd>,
     /// Modules without names.
@@ -78,6 +80,12 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     if let Some(log) = ended.logs.iter().find(|log| log.state == State::Failed) {
         let why = log.failure.as_deref().unwrap_or("it did not say why");
         return ours(log.process, format!("{why}, {}", log.whereabouts));
+    }
+    if let Some((process, what)) = ended.hung {
+        return match ended.logs.iter().rfind(|log| log.process == process) {
+            Some(log) => ours(process, format!("{what}, {}", log.whereabouts)),
+            None => ours(process, what),
+        };
     }
     if ended.stuck {
         let seconds = ENDING_PATIENCE.as_secs();
@@ -138,6 +146,7 @@ mod tests {
             timed_out: false,
             stopped: false,
             stuck: false,
+            hung: None,
             logs: logs.iter().map(log).collect(),
             without_symbols: Vec::new(),
             warnings: Vec::new(),
@@ -187,6 +196,11 @@ mod tests {
         }
         let stuck = Ended { stuck: true, ..ended(9, &[(1, State::Ending)]) };
         assert!(judge(stuck).unwrap_err().to_string().contains("within 30 seconds"));
+        let hung = Some((1, "it hung".to_owned()));
+        let hung = Ended { hung, ..ended(9, &[(1, State::Running)]) };
+        let error = judge(hung).unwrap_err();
+        let text = "Raddle failed inside the target, process 1: it hung, after 5 events";
+        assert_eq!((error.exit_code(), error.to_string()), (125, text.into()));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! schedules only. Before the launch: [`target`] finds and judges the program as the
 //! kernel would, [`engine`] finds our own libraries. Then [`launch`] starts it, and [`supervise`]
 //! follows every log that appears in the run directory ([`directory`]) until the target is gone,
-//! answering the probe's questions about modules ([`facts`]) and passing signals on
-//! ([`signals`]). What went wrong is an [`ExecuteError`]: ours, and never to be mistaken for how
+//! answering the probe's questions about modules ([`facts`]), passing signals on ([`signals`])
+//! and looking whether we hang ([`hang`]). What went wrong is an [`ExecuteError`]: ours, and never to be mistaken for how
 //! the target ended, which is an [`Outcome`].
 
 mod control;
@@ -15,6 +15,7 @@ pub mod engine;
 mod error;
 mod facts;
 mod follow;
+mod hang;
 mod judge;
 mod launch;
 pub mod server;

@@ -10,6 +10,7 @@ mod channel;
 use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle};
+use crate::hang::HangWatch;
 use crate::judge::{Ended, LogEnd, judge};
 use crate::launch::{self, Start};
 use crate::supervise::descendants;
@@ -18,7 +19,7 @@ use crate::{
 };
 use channel::Channel;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::log::{facts_file, log_file};
+use raddle_wire::log::{State, facts_file, log_file};
 use raddle_wire::options::PlaceCount;
 use raddle_wire::serve::Reply;
 pub use raddle_wire::serve::Request;
@@ -143,6 +144,7 @@ impl Server {
         let started = Instant::now();
         let mut copy = Copy::of(0);
         let mut pause = PAUSES[0];
+        let mut hangs = HangWatch::new();
         let status = loop {
             let is_over = self.channel.is_over();
             match self.channel.reply()? {
@@ -161,6 +163,7 @@ impl Server {
                         pause = (pause * 2).min(PAUSES[1]);
                         self.follow(&mut copy, observer)?;
                     }
+                    copy.look_for_hangs(&mut hangs)?;
                 }
             }
         };
@@ -194,6 +197,7 @@ impl Server {
             timed_out: copy.killed.is_some(),
             stopped: false,
             stuck: false,
+            hung: None,
             logs: copy.log.iter_mut().map(LogEnd::of).collect(),
             without_symbols: self.without_symbols.clone(),
             warnings: self.warnings.clone(),
@@ -281,6 +285,14 @@ impl Copy {
     fn of(pid: u32) -> Copy {
         let process = ProcessHandle::open(pid);
         Copy { pid, process, log: None, forked: false, questions: 0, killed: None }
+    }
+
+    /// That it hangs in code of ours is an error.
+    fn look_for_hangs(&mut self, hangs: &mut HangWatch) -> Result<(), String> {
+        let Some(log) = self.log.as_mut().filter(|_| hangs.is_due()) else { return Ok(()) };
+        let running = log.state() == State::Running;
+        let found = if running { hangs.look(&[self.pid]) } else { hangs.look(&[]) };
+        found.map_or(Ok(()), |hang| Err(hang.tell(&log.threads)))
     }
 
     /// Kills it when its time is up; that it goes on for long after that is an error.

@@ -4,12 +4,14 @@
 use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle, Progress};
+use crate::hang::HangWatch;
 use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
 use crate::signals::Signals;
 use crate::{EngineMode, ExecuteError, Execution, Observer, Outcome};
 use raddle_wire::log::{State, log_file};
 use rustix::event::Timespec;
 use rustix::process::Signal;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,6 +60,8 @@ pub(crate) fn supervise(
         timed_out: false,
         stopped: false,
         stuck: false,
+        hangs: HangWatch::new(),
+        hung: None,
     };
     let result = supervisor.run(observer);
     if result.is_err() {
@@ -91,6 +95,9 @@ struct Supervisor<'a> {
     /// It was asked to end.
     stopped: bool,
     stuck: bool,
+    hangs: HangWatch,
+    /// The process that hung in code of ours, and where.
+    hung: Option<(u32, String)>,
 }
 
 impl Supervisor<'_> {
@@ -114,6 +121,7 @@ impl Supervisor<'_> {
             }
             self.pass_signals_on();
             self.keep_time();
+            self.look_for_hangs();
             pause = if records > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
             observer.idle();
             self.pause(pause, status.is_some());
@@ -265,6 +273,24 @@ impl Supervisor<'_> {
         }
     }
 
+    /// Kills everything if one of the processes hangs, and that is our doing.
+    fn look_for_hangs(&mut self) {
+        if self.facts.is_none() || self.hung.is_some() || !self.hangs.is_due() {
+            return;
+        }
+        // What a process has become by `exec` need not run under the engine: its last log counts.
+        let mut last: HashMap<u32, State> = HashMap::new();
+        for log in &mut self.logs {
+            last.insert(log.pid(), log.state());
+        }
+        let running: Vec<u32> =
+            last.iter().filter(|(_, s)| **s == State::Running).map(|(pid, _)| *pid).collect();
+        let Some(hang) = self.hangs.look(&running) else { return };
+        let threads = self.logs.iter().rfind(|log| log.pid() == hang.process).map(|l| &l.threads);
+        self.hung = Some((hang.process, hang.tell(threads.unwrap_or(&HashMap::new()))));
+        self.kill_all();
+    }
+
     /// Kills what we started and what came of it: a child left behind would keep the target's
     /// output open, and whoever reads it waiting.
     fn kill_all(&self) {
@@ -304,6 +330,7 @@ impl Supervisor<'_> {
             timed_out: self.timed_out,
             stopped: self.stopped,
             stuck: self.stuck,
+            hung: self.hung.take(),
             logs: self.logs.iter_mut().map(LogEnd::of).collect(),
             without_symbols: std::mem::take(&mut self.without_symbols),
             warnings: std::mem::take(&mut self.warnings),
