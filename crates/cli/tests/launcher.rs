@@ -246,6 +246,63 @@ fn signals_ignored_from_the_start_stay_ignored() {
     assert_eq!(ran.stdout, "alive\n");
 }
 
+/// A signal that is ignored from the start ends nothing, and whoever is started by the target
+/// ignores it too: so it is without us (`nohup`, background jobs of a script).
+#[test]
+fn ignored_signals_end_nothing_and_are_handed_down() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let program = r#"
+        #include <signal.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void handler(int signal) { (void)signal; write(1, "handled\n", 8); }
+        int main(int count, char **words) {
+            raise(SIGINT); raise(SIGQUIT);
+            puts("alive"); fflush(stdout);
+            signal(SIGHUP, SIG_IGN);
+            signal(SIGUSR1, handler);
+            /* One that fails must leave everything as it was. */
+            execl("/none", "none", (char *)0);
+            signal(SIGHUP, handler); raise(SIGHUP);
+            signal(SIGHUP, SIG_IGN);
+            execl("/bin/grep", "grep", "SigIgn", "/proc/self/status", (char *)0);
+        }
+    "#;
+    scratch.compile("ignores", program, &[]);
+    let run = |how: &str| {
+        let line = format!("trap '' INT QUIT; exec {how} ./ignores");
+        let shell = Command::new("sh").args(["-c", &line]).current_dir(scratch.path("")).output();
+        let ran = Ran::new(shell.unwrap());
+        visible(&ran.exits(0).stdout)
+    };
+    let native = run("");
+    assert!(native.starts_with("alive\nhandled\nSigIgn:\t") && native.ends_with("7\n"), "{native}");
+    let raddle = support::raddle();
+    for command in ["run", "events --only sync --output events"] {
+        assert_eq!(run(&format!("{} {command} --timeout 60s --", raddle.display())), native);
+    }
+
+    // What the child of a vfork says about signals is not its parent's.
+    let script = "import signal, subprocess, os\n\
+                  subprocess.run(['grep', 'SigIgn', '/proc/self/status'])\n\
+                  os.kill(os.getpid(), signal.SIGPIPE)\n\
+                  print('alive')\n";
+    let script = scratch.put("spawns.py", script);
+    let native = Ran::new(Command::new("python3").arg(&script).output().unwrap());
+    assert!(native.exits(0).stdout.ends_with("alive\n"), "{native:?}");
+    let ran = scratch.events(&["--only", "sync", "--output", "events"], &[&"python3", &script]);
+    assert_eq!(visible(&ran.exits(0).stdout), visible(&native.stdout));
+}
+
+/// Without the two signals that the C library keeps to itself: whether they are ignored depends on who
+/// started us.
+fn visible(ignored: &str) -> String {
+    ignored.replace("\t00000001", "\t00000000").replace("\t000000008", "\t000000000")
+}
+
 #[test]
 fn wrong_use_is_125_and_help_is_not() {
     let run = |arguments: &[&str]| {

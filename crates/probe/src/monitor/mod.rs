@@ -100,7 +100,7 @@ impl Monitor {
             created: Mutex::default(),
             teams: bodies::Teams::default(),
             channels: channels::Channels::default(),
-            dispositions: signals::Dispositions::default(),
+            dispositions: signals::Dispositions::inherited(),
             masks: masks::Masks::default(),
             births: Mutex::default(),
             next_thread: AtomicU32::new(1),
