@@ -3,7 +3,7 @@
 //! [`Sections`] takes the sections out of a file (uncompressing where needed, sharing the file's bytes
 //! where not); a [`View`] is a short-lived reader over them. An entry is named by a [`Die`], so
 //! indexes can outlive a view. Only what the symboliser needs is here: partial units, references
-//! between units, type signatures (DWARF 5) and dwz's supplementary file. Of split DWARF (`.dwo`)
+//! between units, type signatures (DWARF 5) and dwz's supplementary file. Of split DWARF (`.dwo`, `.dwp`)
 //! only functions are read, by [`crate::frames`]; variables are then known by the symbol table.
 
 use crate::elf::Image;
@@ -56,15 +56,24 @@ impl Sections {
 
 /// The half of a unit's debug information that the compiler left in a file of its own (`.dwo`).
 pub(crate) fn split_half(image: &Image, parent: &gimli::Dwarf<Shared>) -> gimli::Dwarf<Shared> {
-    let Ok(mut half) = gimli::Dwarf::load(|id| {
-        let name = id.dwo_name();
-        Ok::<_, std::convert::Infallible>(match name.map(|name| image.section_data(name)) {
-            Some(data) => Shared::new(Arc::from(&*data), LittleEndian),
-            None => Shared::new(Arc::from([]), LittleEndian),
-        })
-    });
+    let Ok(mut half) =
+        gimli::Dwarf::load(|id| Ok::<_, std::convert::Infallible>(split_section(image, id)));
     half.make_dwo(parent);
     half
+}
+
+/// Many such halves, packed into one file (`.dwp`).
+pub(crate) fn package(image: &Image) -> Option<gimli::DwarfPackage<Shared>> {
+    let empty = Shared::new(Arc::from([]), LittleEndian);
+    let load = |id| Ok::<_, gimli::Error>(split_section(image, id));
+    gimli::DwarfPackage::load(load, empty).ok()
+}
+
+fn split_section(image: &Image, id: SectionId) -> Shared {
+    match id.dwo_name().map(|name| image.section_data(name)) {
+        Some(data) => Shared::new(Arc::from(&*data), LittleEndian),
+        None => Shared::new(Arc::from([]), LittleEndian),
+    }
 }
 
 fn section(image: &Image, id: SectionId) -> Shared {

@@ -68,7 +68,9 @@ impl Symboliser {
 
     fn read_frames(&mut self, path: &Path, offset: u64) -> Vec<Frame> {
         let Some(module) = self.module(path) else { return vec![Frame::default()] };
-        let lines = module.lines.get_or_init(|| module.binary.dwarf.as_ref().and_then(Lines::new));
+        let binary = &module.binary;
+        let read = || Lines::new(binary.dwarf.as_ref()?, &binary.packages);
+        let lines = module.lines.get_or_init(read);
         frames::frames(&module.binary, lines.as_ref(), module.binary.address(offset))
     }
 
