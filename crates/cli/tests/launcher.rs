@@ -357,20 +357,38 @@ print("code", os.waitstatus_to_exitcode(status))
 #[test]
 fn ctrl_c_at_a_terminal_is_the_targets() {
     let scratch = Scratch::new();
-    let typed = |script: &str| {
+    let typed = |arguments: &[&str]| {
         let ran = Command::new("python3")
             .args(["-c", AT_A_TERMINAL])
             .arg(support::raddle())
-            .args(["events", "--timeout", "60s", "--engine", "bare", "--", "sh", "-c", script])
+            .args(arguments)
             .current_dir(scratch.path(""))
             .output()
             .unwrap();
         Ran::new(ran).exits(0).stdout.clone()
     };
-    let caught = typed("trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.05; done");
+    let bare = |script: &str| {
+        typed(&["events", "--timeout", "60s", "--engine", "bare", "--", "sh", "-c", script])
+    };
+    let caught = bare("trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.05; done");
     assert!(caught.contains("caught") && caught.ends_with("code 7\n"), "{caught}");
-    let died = typed("echo ready; while :; do sleep 0.05; done");
+    let died = bare("echo ready; while :; do sleep 0.05; done");
     assert!(died.ends_with("code 130\n"), "{died}");
+
+    if !support::has_probe() {
+        return;
+    }
+    // What was found is told, after the target has died of it.
+    let race = "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                int counter; static void *work(void *x) { counter++; return x; }\n\
+                int main(void) { pthread_t thread; pthread_create(&thread, 0, work, 0);\n\
+                counter++; pthread_join(thread, 0); puts(\"ready\"); fflush(stdout);\n\
+                for (;;) pause(); }";
+    scratch.compile("race", race, &[]);
+    let told = typed(&["run", "--timeout", "60s", "--", "./race"]);
+    for part in ["data race on counter", "signal 2 killed the target", "code 66\n"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 /// An installed copy that everybody may use, as `./dev dist` lays it out; `None` if this is not
