@@ -171,8 +171,8 @@ impl Followed {
             }
             Record::Counts { thread, places } => observer.counts(pid, thread, places),
             Record::EventCounts { thread, counts } => observer.event_counts(pid, thread, counts),
-            Record::Finding { number, finding, block } => {
-                observer.finding(pid, number, finding, block);
+            Record::Finding { number, finding, block, thread_local } => {
+                observer.finding(pid, number, finding, block, thread_local);
             }
             Record::Looked { accesses, synchronisations, locks } => {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });

@@ -34,7 +34,7 @@ pub use engine::EngineFiles;
 use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::log::HeapBlock;
+use raddle_wire::log::{HeapBlock, ThreadLocal};
 use raddle_wire::options::{
     DebugOptions, DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
 };
@@ -139,13 +139,15 @@ pub trait Observer {
     fn event_counts(&mut self, process: u32, thread: ThreadId, counts: Vec<(String, Place, u64)>);
 
     /// A finding of the detector: when it is new and again when its count is final, so the last
-    /// call with a number holds. `block` is the heap block that the memory belongs to.
+    /// call with a number holds. `block` is the heap block that the memory belongs to, `thread_local`
+    /// the thread whose local variables may include it.
     fn finding(
         &mut self,
         _process: u32,
         _number: u32,
         _finding: Finding,
         _block: Option<HeapBlock>,
+        _thread_local: Option<ThreadLocal>,
     ) {
     }
 
