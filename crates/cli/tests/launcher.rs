@@ -513,6 +513,7 @@ fn a_process_that_never_finishes_ending_is_killed_and_is_our_failure() {
     command.args(["events", "--only", "sync", "--", "true"]).current_dir(scratch.path(""));
     let ran = Ran::new(command.output().unwrap());
     ran.exits(125);
-    assert!(ran.stderr.contains("within 30 seconds"), "{ran:?}");
+    assert!(ran.stderr.contains("within 30 seconds and was killed: thread "), "{ran:?}");
+    assert!(ran.stderr.contains(", waits in pause (libc.so.6+"), "{ran:?}");
     assert!(started.elapsed() >= Duration::from_secs(30));
 }

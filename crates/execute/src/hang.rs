@@ -101,32 +101,56 @@ impl HangWatch {
 impl Hang {
     /// What is wrong, and where; the process must not have been killed yet.
     pub(crate) fn tell(&self, threads: &HashMap<u32, ThreadId>) -> String {
-        let any = self.standing.0.first().map(|wait| wait.thread);
-        let maps = any.and_then(|any| Maps::of(self.process, any)).unwrap_or_default();
-        let mut symboliser = Symboliser::default();
         let mut waits: Vec<&Wait> = self.standing.0.iter().collect();
         // Who waits for a lock of ours says most.
         waits.sort_by_key(|wait| wait.call.futex_wait() != Some(FutexWait::ForEver));
-        let waits: Vec<String> = waits
-            .into_iter()
-            .take(MOST_THREADS)
-            .map(|wait| {
-                let Wait { thread, call, .. } = wait;
-                let id = threads.get(thread).map(|id| format!("{id}, ")).unwrap_or_default();
-                let place = maps.name(call.pc, &mut symboliser);
-                let callers = maps.return_addresses(self.process, *thread, call.sp).into_iter();
-                let callers: Vec<String> = callers
-                    .take(MOST_CALLERS)
-                    .map(|address| maps.name(address - 1, &mut symboliser))
-                    .collect();
-                let callers = callers.join(", ");
-                format!("{id}thread {thread}, waits in {place}; on its stack are {callers}")
-            })
-            .collect();
+        let waits = waits.into_iter().map(|wait| (wait.thread, Some(&wait.call)));
         let seconds = self.lasted.as_secs();
-        let waits = waits.join("; ");
-        format!("it hung in code of ours for {seconds} seconds and was killed: {waits}")
+        let places = places(self.process, waits, threads);
+        format!("it hung in code of ours for {seconds} seconds and was killed: {places}")
     }
+}
+
+/// Where the threads of a process are that should have ended by now.
+pub(crate) fn whereabouts(process: u32, threads: &HashMap<u32, ThreadId>) -> String {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let calls: Vec<(u32, Option<Call>)> = tasks
+        .filter_map(|task| {
+            let call = fs::read_to_string(task.path().join("syscall")).ok()?;
+            Some((task.file_name().to_str()?.parse().ok()?, Call::parse(&call)))
+        })
+        .collect();
+    places(process, calls.iter().map(|(thread, call)| (*thread, call.as_ref())), threads)
+}
+
+/// Where threads are in their calls, those without one being at work.
+fn places<'c>(
+    process: u32,
+    calls: impl Iterator<Item = (u32, Option<&'c Call>)>,
+    threads: &HashMap<u32, ThreadId>,
+) -> String {
+    let mut symboliser = Symboliser::default();
+    let mut told = Vec::new();
+    for (thread, call) in calls.take(MOST_THREADS) {
+        let id = threads.get(&thread).map(|id| format!("{id}, ")).unwrap_or_default();
+        let Some(call) = call else {
+            told.push(format!("{id}thread {thread}, is at work"));
+            continue;
+        };
+        let maps = Maps::of(process, thread).unwrap_or_default();
+        let place = maps.name(call.pc, &mut symboliser);
+        let callers = maps.return_addresses(process, thread, call.sp).into_iter();
+        let callers: Vec<String> = callers
+            .take(MOST_CALLERS)
+            .map(|address| maps.name(address - 1, &mut symboliser))
+            .collect();
+        let callers = match callers.is_empty() {
+            true => String::new(),
+            false => format!("; on its stack are {}", callers.join(", ")),
+        };
+        told.push(format!("{id}thread {thread}, waits in {place}{callers}"));
+    }
+    told.join("; ")
 }
 
 /// The waits of ours in a process whose threads all sleep.

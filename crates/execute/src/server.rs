@@ -196,7 +196,7 @@ impl Server {
             probed: true,
             timed_out: copy.killed.is_some(),
             stopped: false,
-            stuck: false,
+            stuck: None,
             hung: None,
             logs: copy.log.iter_mut().map(LogEnd::of).collect(),
             without_symbols: self.without_symbols.clone(),

@@ -4,7 +4,7 @@
 use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle, Progress};
-use crate::hang::HangWatch;
+use crate::hang::{HangWatch, whereabouts};
 use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
 use crate::signals::Signals;
 use crate::{EngineMode, ExecuteError, Execution, Observer, Outcome};
@@ -59,7 +59,7 @@ pub(crate) fn supervise(
         ending: None,
         timed_out: false,
         stopped: false,
-        stuck: false,
+        stuck: None,
         hangs: HangWatch::new(),
         hung: None,
     };
@@ -94,7 +94,8 @@ struct Supervisor<'a> {
     timed_out: bool,
     /// It was asked to end.
     stopped: bool,
-    stuck: bool,
+    /// It would not end: where its threads were.
+    stuck: Option<String>,
     hangs: HangWatch,
     /// The process that hung in code of ours, and where.
     hung: Option<(u32, String)>,
@@ -263,11 +264,11 @@ impl Supervisor<'_> {
             }
         }
         let pid = self.pid;
-        let state = self.logs.iter_mut().rfind(|log| log.pid() == pid).map(Followed::state);
-        if state == Some(State::Ending) {
+        let Some(log) = self.logs.iter_mut().rfind(|log| log.pid() == pid) else { return };
+        if log.state() == State::Ending {
             let since = *self.ending.get_or_insert_with(Instant::now);
             if since.elapsed() >= ENDING_PATIENCE {
-                self.stuck = true;
+                self.stuck.get_or_insert_with(|| whereabouts(pid, &log.threads));
                 self.kill_all();
             }
         }
@@ -275,7 +276,10 @@ impl Supervisor<'_> {
 
     /// Kills everything if one of the processes hangs, and that is our doing.
     fn look_for_hangs(&mut self) {
-        if self.facts.is_none() || self.hung.is_some() || !self.hangs.is_due() {
+        if self.hung.is_some() {
+            return self.kill_all();
+        }
+        if self.facts.is_none() || !self.hangs.is_due() {
             return;
         }
         // What a process has become by `exec` need not run under the engine: its last log counts.
@@ -329,7 +333,7 @@ impl Supervisor<'_> {
             probed: self.facts.is_some(),
             timed_out: self.timed_out,
             stopped: self.stopped,
-            stuck: self.stuck,
+            stuck: self.stuck.take(),
             hung: self.hung.take(),
             logs: self.logs.iter_mut().map(LogEnd::of).collect(),
             without_symbols: std::mem::take(&mut self.without_symbols),
