@@ -4,11 +4,11 @@ Every program of corpus/hunt has a bug that running it practically never shows. 
 
 - random and pct: `raddle hunt --policy NAME`, scheduling points at synchronisation only;
 - hunt: `raddle hunt` as it is: races looked for and confirmed, then lock-directed, random and PCT;
-- rr: `rr record --chaos`, where rr is installed;
+- rr: `rr record --chaos`, where rr is installed; `--rr` names another rr, `--rr-option` gives it an option more;
 
-until an execution fails, or `--executions` have been spent. The number counts every execution of the program, those
-of detection and confirmation included. `--native` runs the programs by themselves instead, `--runs` times each, and
-says how often they failed: the corpus is kept at 0 of 2,000.
+until an execution fails, or `--executions` or `--seconds` have been spent; `>N` is a program that did not fail in N. The
+number counts every execution of the program, those of detection and confirmation included. `--native` runs the programs
+by themselves instead, `--runs` times each, and says how often they failed: the corpus is kept at 0 of 2,000.
 """
 
 import argparse
@@ -16,11 +16,13 @@ import concurrent.futures
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from measure import ROOT, WORK, progress, save
@@ -29,6 +31,7 @@ CORPUS = ROOT / "corpus" / "hunt"
 SUPPORT = ROOT / "corpus" / "support"
 HANGS_AFTER_SECONDS = 10  # natively they take milliseconds
 ENOUGH_FAILURES = 3  # of native runs
+RR_FAILED = "rr itself failed"
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,24 @@ class Program:
     fails: str
 
 
-def build(source):
+@dataclass(frozen=True)
+class Outcome:
+    """How many executions were spent on a program, and how the last one failed, if it did."""
+
+    executions: int
+    effect: str | None = None
+    broken: int = 0  # executions that the tool itself did not survive
+
+    def cell(self):
+        return str(self.executions) if self.effect else f">{self.executions}"
+
+
+def build(source, cc, cxx):
     WORK.mkdir(parents=True, exist_ok=True)
     binary = WORK / f"hunt-{source.stem}"
     compilers = {
-        ".c": ["gcc", "-std=gnu17", "-g", "-O2", "-pthread", f"-I{SUPPORT}"],
-        ".cc": ["g++", "-std=c++20", "-g", "-O2", "-pthread", f"-I{SUPPORT}"],
+        ".c": [*cc, "-std=gnu17", "-g", "-O2", "-pthread", f"-I{SUPPORT}"],
+        ".cc": [*cxx, "-std=c++20", "-g", "-O2", "-pthread", f"-I{SUPPORT}"],
         ".rs": ["rustc", "--edition=2024", "-Cdebuginfo=2", "-Copt-level=2"],
     }
     subprocess.run([*compilers[source.suffix], source, "-o", binary], check=True)
@@ -83,9 +98,10 @@ def native(programs, runs):
     return shown == 0
 
 
-def hunted(raddle, program, policy, executions, seed):
-    """The executions until the first failure and what it was, or None."""
-    words = [raddle, "hunt", "--quiet", "--first", "--budget", "1h", "--executions", str(executions), "--seed", str(seed)]
+def hunted(raddle, program, policy, options):
+    """Executions until the first failure, and what it was."""
+    words = [raddle, "hunt", "--quiet", "--first", "--budget", f"{options.seconds}s", "--executions",
+             str(options.executions), "--seed", str(options.seed)]
     words += ["--policy", policy] if policy else []
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([*words, "--", program.binary], cwd=scratch, stdin=subprocess.DEVNULL, capture_output=True,
@@ -94,42 +110,71 @@ def hunted(raddle, program, policy, executions, seed):
         for report in reversed(reports):
             spent = json.loads(report.read_text()).get("hunt")
             if spent:
-                count = spent["detections"] + spent["trials"] + spent["explored"]
-                return (count, spent["effect"]) if spent.get("effect") else None
-    return (0, "hunt itself failed")
+                return Outcome(spent["detections"] + spent["trials"] + spent["explored"], spent.get("effect"))
+    return Outcome(0, "hunt itself failed")
 
 
-def chaos(program, executions):
-    """The same by rr's chaos mode; a hang counts as a failure."""
-    with tempfile.TemporaryDirectory() as traces:
-        for count in range(1, executions + 1):
-            words = ["rr", "record", "--chaos", "-o", f"{traces}/trace", program.binary]
+class Rr:
+    """rr's chaos mode."""
+
+    def __init__(self, options):
+        self.words = [options.rr, "record", *options.rr_option]
+        self.options = options
+
+    def works(self):
+        """It needs a processor's counters, which virtual machines often lack."""
+        if not shutil.which(self.words[0]):
+            return False
+        with tempfile.TemporaryDirectory() as traces:
+            tried = subprocess.run([*self.words, "-o", f"{traces}/trace", "true"], capture_output=True, check=False)
+        return tried.returncode == 0
+
+    def effect(self, program, trace):
+        """How one execution failed, or None; a hang counts as a failure."""
+        child = subprocess.Popen([*self.words, "--chaos", "-o", trace, program.binary], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            said = child.communicate(timeout=self.options.hangs_after)[1]
+        except subprocess.TimeoutExpired:
+            child.terminate()  # it ends the recording, so that it can be replayed
             try:
-                ended = subprocess.run(words, timeout=HANGS_AFTER_SECONDS, stdin=subprocess.DEVNULL,
-                                       capture_output=True, check=False)
-                if ended.returncode != 0:
-                    return (count, f"exit {ended.returncode}")
+                child.communicate(timeout=self.options.hangs_after)
             except subprocess.TimeoutExpired:
-                return (count, "hang")
-            shutil.rmtree(f"{traces}/trace", ignore_errors=True)
-    return None
+                child.kill()
+                child.communicate()
+            return "hang"
+        if b"[FATAL " in said:
+            return RR_FAILED
+        return f"exit {child.returncode}" if child.returncode else None
 
-
-def rr_works():
-    """It needs a processor's counters, which virtual machines often lack."""
-    if not shutil.which("rr"):
-        return False
-    with tempfile.TemporaryDirectory() as traces:
-        tried = subprocess.run(["rr", "record", "-o", f"{traces}/trace", "true"], capture_output=True, check=False)
-    return tried.returncode == 0
+    def chaos(self, program):
+        """Executions until the first failure, and what it was; its recording is kept if so wished."""
+        until = time.monotonic() + self.options.seconds
+        broken = 0
+        with tempfile.TemporaryDirectory() as traces:
+            trace = Path(traces) / "trace"
+            for count in range(1, self.options.executions + 1):
+                effect = self.effect(program, trace)
+                if effect == RR_FAILED:
+                    effect, broken = None, broken + 1
+                if effect and self.options.keep:
+                    self.options.keep.mkdir(parents=True, exist_ok=True)
+                    kept = self.options.keep / program.name
+                    shutil.rmtree(kept, ignore_errors=True)
+                    shutil.move(trace, kept)
+                if effect or time.monotonic() > until:
+                    return Outcome(count, effect, broken)
+                shutil.rmtree(trace, ignore_errors=True)
+        return Outcome(self.options.executions, None, broken)
 
 
 def compare(programs, options):
-    ways = {way: (lambda p, policy=policy: hunted(options.raddle, p, policy, options.executions, options.seed))
+    ways = {way: (lambda p, policy=policy: hunted(options.raddle, p, policy, options))
             for way, policy in {"random": "random", "pct": "pct", "hunt": None}.items() if way in options.ways}
     if "rr" in options.ways:
-        if rr_works():
-            ways["rr"] = lambda p: chaos(p, options.executions)
+        rr = Rr(options)
+        if rr.works():
+            ways["rr"] = rr.chaos
         else:
             print("rr is not installed or does not run here: left out", file=sys.stderr)
     print(f"{'executions until it fails':<28}" + "".join(f"{way:>8}" for way in ways) + "   as")
@@ -140,14 +185,16 @@ def compare(programs, options):
             progress(f"{program.name}: {way}")
             row[way] = look(program)
         progress("")
-        cells = "".join(f"{row[way][0] if row[way] else '-':>8}" for way in ways)
-        seen = next((row[way][1] for way in reversed(list(ways)) if row[way]), "")
+        cells = "".join(f"{row[way].cell():>8}" for way in ways)
+        seen = next((row[way].effect for way in reversed(list(ways)) if row[way].effect), "")
         print(f"{program.name:<28}{cells}   {seen} ({program.fails})", flush=True)
-        rows[program.name] = row
+        rows[program.name] = {way: asdict(outcome) for way, outcome in row.items()}
     for way in ways:
-        found = sum(row[way] is not None for row in rows.values())
-        print(f"{way}: {found} of {len(programs)} within {options.executions} executions")
-    print(f"kept in {save('hunt', {'rows': rows, 'executions': options.executions})}")
+        found = sum(row[way]["effect"] is not None for row in rows.values())
+        broken = sum(row[way]["broken"] for row in rows.values())
+        print(f"{way}: {found} of {len(programs)} within {options.executions} executions and {options.seconds} s each"
+              + (f"; failed itself in {broken} executions" if broken else ""))
+    print(f"kept in {save('hunt', {'rows': rows, 'executions': options.executions, 'seconds': options.seconds})}")
 
 
 def main():
@@ -156,13 +203,21 @@ def main():
     parser.add_argument("--native", action="store_true", help="run the programs by themselves")
     parser.add_argument("--runs", type=int, default=2000, help="with --native: how often")
     parser.add_argument("--executions", type=int, default=1000, help="at most so many of a program")
+    parser.add_argument("--seconds", type=int, default=3600, help="at most so long for a program, each way")
+    parser.add_argument("--rr", default="rr", help="which rr")
+    parser.add_argument("--rr-option", action="append", default=[], help="one more for `rr record`: --rr-option=-W")
+    parser.add_argument("--hangs-after", type=int, default=HANGS_AFTER_SECONDS, metavar="SECONDS",
+                        help=f"when an execution under rr hangs ({HANGS_AFTER_SECONDS}); more where others are at work")
+    parser.add_argument("--keep", type=Path, help="keep rr's recordings of failures in this directory")
+    parser.add_argument("--cc", type=shlex.split, default=["gcc"], help="another C compiler, perhaps with options")
+    parser.add_argument("--cxx", type=shlex.split, default=["g++"], help="another C++ compiler, the same")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ways", nargs="*", default=["random", "pct", "hunt", "rr"])
     parser.add_argument("--only", nargs="*", default=[], help="only programs whose name contains one of these")
     options = parser.parse_args()
     sources = sorted(p for p in CORPUS.iterdir() if p.suffix in (".c", ".cc", ".rs"))
     wanted = [s for s in sources if not options.only or any(text in s.name for text in options.only)]
-    programs = [build(source) for source in wanted]
+    programs = [build(source, options.cc, options.cxx) for source in wanted]
     if options.native:
         sys.exit(0 if native(programs, options.runs) else 1)
     compare(programs, options)

@@ -339,6 +339,7 @@ impl Confirm {
                 watch,
                 lock_points: !cycle.is_empty(),
                 early_time: false,
+                process: None,
                 cycle,
             },
         }

@@ -62,7 +62,7 @@ pub fn run(plan: &Plan, port: Option<u16>) -> Result<Option<(Ending, Control)>, 
         ending.tell(match &ran {
             Ok((Ending::Exit(code), _)) => End::Exited(*code as u8),
             Ok((Ending::Signal(signal), _)) => End::Killed(*signal),
-            Ok((Ending::Deadlock, _)) => End::Exited(EXIT_STUCK),
+            Ok((Ending::Deadlock | Ending::NoProgress, _)) => End::Exited(EXIT_STUCK),
             Ok((Ending::Hang, _)) | Err(_) => End::Killed(SIGKILL),
         });
         (ran, serve.join())

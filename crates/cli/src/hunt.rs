@@ -13,12 +13,12 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::run::library::Shelf;
 use crate::runs::{self, Run};
-use crate::scheduling::{PolicyName, Time};
+use crate::scheduling::{PolicyName, Time, policy_name};
 use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
 use raddle_execute::{RunDirectory, Written, target};
-use raddle_report::findings::{self, Finding, Harm, stack_at, text};
+use raddle_report::findings::{self, Finding, Harm, stack_of, text};
 use raddle_report::{Report, Symbols};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
@@ -276,6 +276,7 @@ impl Hunt {
                         watch: watch.clone(),
                         lock_points: self.policy.is_none() && i % 4 == 0,
                         early_time: true,
+                        process: None,
                         cycle: Vec::new(),
                     },
                 })
@@ -299,7 +300,7 @@ impl Hunt {
                     effect,
                     count: 0,
                     of: 0,
-                    policy: policy_name(&plans[i]),
+                    policy: policy_name(&plans[i].schedule),
                     plan: plans[i].clone(),
                     result,
                 });
@@ -370,10 +371,6 @@ struct Failed {
     result: TrialResult,
 }
 
-fn policy_name(plan: &Plan) -> String {
-    crate::scheduling::settings(&plan.schedule).swap_remove(1).1
-}
-
 fn points(result: &TrialResult) -> u64 {
     raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
 }
@@ -412,11 +409,10 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
     let directory = file.parent().unwrap_or(Path::new("."));
     let (mut rows, mut shelf) = (Vec::new(), Shelf::new());
     for failed in failures {
-        kept::keep(directory, &failed.id, &failed.plan, &failed.result)?;
-        // Where each thread of a circle asks for its lock.
-        let circle = failed.result.circle.iter();
-        let circle: Vec<_> =
-            circle.map(|(module, offset)| stack_at(module, *offset, &mut shelf)).collect();
+        let (mut plan, result) = (failed.plan.clone(), &failed.result);
+        plan.schedule.process = result.process;
+        kept::keep(directory, &failed.id, &plan, (&result.schedule, &result.input))?;
+        let stacks = result.stood.iter().map(|stack| stack_of(stack, &mut shelf)).collect();
         rows.push(findings::Failure {
             id: failed.id.clone(),
             effect: failed.effect.clone(),
@@ -427,7 +423,7 @@ fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> 
             count: failed.count,
             executions: failed.of,
             kept: Some(failed.id.clone()),
-            stacks: circle,
+            stacks,
             ..findings::Failure::default()
         });
     }

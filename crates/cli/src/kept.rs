@@ -3,20 +3,20 @@
 //! the report beside them.
 
 use crate::failure::Failure;
-use crate::trial::{Plan, TrialResult};
+use crate::trial::Plan;
 use raddle_schedule::{Schedule, parse_input};
 use raddle_wire::options::PolicyChoice;
 use std::path::{Path, PathBuf};
 
-/// Leaves an execution in a directory.
+/// Leaves an execution in a directory: its plan, what was decided and what came from outside.
 pub fn keep(
     directory: &Path,
     name: &str,
     plan: &Plan,
-    result: &TrialResult,
+    (schedule, input): (&str, &str),
 ) -> Result<(), Failure> {
     let plan = serde_json::to_string_pretty(plan).map_err(Failure::during("writing a plan"))?;
-    let files = [("schedule", &result.schedule), ("input", &result.input), ("plan", &plan)];
+    let files = [("schedule", schedule), ("input", input), ("plan", &plan)];
     for (ending, text) in files {
         let file = file(directory, name, ending);
         std::fs::write(&file, text)

@@ -12,15 +12,17 @@ use crate::forms::{Form, Forms};
 use crate::known::{self, Known};
 use crate::progress::Progress;
 use crate::runs::{Run as RunPlace, write_rendering};
-use crate::{scheduling, terminal};
+use crate::trial::{self, Ending, Plan};
+use crate::{kept, scheduling, terminal};
 use clap::{Args, ValueEnum};
 use raddle_execute::{
     EngineMode, ExecuteError, Execution, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
 use raddle_hooks::HookSet;
 use raddle_report::findings::text::{self, Style};
-use raddle_report::findings::{Filter, Report};
+use raddle_report::findings::{self, Filter, Report};
 use raddle_wire::options::{DetectorChoice, MemoryMode, Rules};
+use serde_json::json;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -96,6 +98,9 @@ pub struct Run {
     #[command(flatten)]
     run: RunArguments,
 }
+
+/// How long the replay of an execution may take that did not get on, where nothing was said of the run.
+const REPLAY_LIMIT: Duration = Duration::from_secs(60);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -204,29 +209,55 @@ impl Run {
             outcome => outcome,
         };
         let naming = Progress::doing("giving everything its names");
-        let report = watch.report(&outcome);
+        let mut report = watch.report(&outcome);
+        report.failures.extend(self.leave_schedule(&run, &outcome, &mut watch)?);
         drop(naming);
-        let deadlocked = self.leave_schedule(&run, &outcome, &mut watch)?;
+        let failed = !report.failures.is_empty();
         let code = self.tell(&report, &run, output, outcome)?;
-        Ok(if deadlocked { self.error_exitcode } else { code })
+        Ok(if failed { self.error_exitcode } else { code })
     }
 
-    /// Stores what the scheduler decided, and says if it ended in a deadlock.
+    /// Stores what the scheduler decided; if that ended in a deadlock or without progress, as an execution that can
+    /// be replayed.
     fn leave_schedule(
         &self,
         run: &RunPlace,
         outcome: &Result<Outcome, ExecuteError>,
         watch: &mut Watch<'_>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<findings::Failure>, Failure> {
         let (Some(options), Ok(outcome)) = (self.run.schedule.options(), outcome) else {
-            return Ok(false);
+            return Ok(None);
         };
         let control = &outcome.control;
         scheduling::leave(run.path(), scheduling::SCHEDULE, &options, control)?;
-        if let Some(text) = scheduling::deadlock(control, watch) {
-            eprintln!("raddle: {text}");
-        }
-        Ok(control.stuck.is_some())
+        let Some(stuck) = &control.stuck else { return Ok(None) };
+        let (id, ending) = ("H1".to_owned(), trial::ending(outcome));
+        let plan = Plan {
+            program: self.run.program.clone(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            limit_ms: self.run.timeout.unwrap_or(REPLAY_LIMIT).as_millis() as u64,
+            hooks: absolute(&self.run.hooks)?,
+            record: false,
+            schedule: options.clone(),
+        };
+        let decided = control.schedule(scheduling::settings(&options)).to_string();
+        kept::keep(run.path(), &id, &plan, (&decided, &control.input()))?;
+        let word = match ending {
+            Ending::NoProgress => findings::Failure::NO_PROGRESS,
+            _ => findings::Failure::DEADLOCK,
+        };
+        Ok(Some(findings::Failure {
+            id,
+            effect: word.to_owned(),
+            end: json!(ending),
+            deadlock: scheduling::deadlock(control, watch),
+            policy: scheduling::policy_name(&options),
+            seed: options.seed.to_string(),
+            count: 1,
+            executions: 1,
+            stacks: watch.stacks(stuck),
+            ..findings::Failure::default()
+        }))
     }
 
     /// Leaves the report where it belongs and says what is in it; the exit code follows.

@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use raddle_execute::Control;
 use raddle_model::Address;
-use raddle_wire::log::Wait;
 use raddle_wire::options::{PlaceFilter, PolicyChoice, ScheduleOptions, TimeMode};
 use std::path::{Path, PathBuf};
 
@@ -87,14 +86,15 @@ impl ScheduleArguments {
             watch,
             lock_points: false,
             early_time: false,
+            process: None,
             cycle: Vec::new(),
         })
     }
 }
 
-/// What fixes an execution beside its decisions, for its schedule's file.
-pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
-    let policy = match &options.policy {
+/// The policy, as it is told.
+pub fn policy_name(options: &ScheduleOptions) -> String {
+    match &options.policy {
         PolicyChoice::Random => "random".to_owned(),
         PolicyChoice::Bursts => "bursts".to_owned(),
         PolicyChoice::Pct { depth, length } => format!("pct {depth} {length}"),
@@ -102,14 +102,18 @@ pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
         PolicyChoice::RaceDirected => "race-directed".to_owned(),
         PolicyChoice::LockDirected => "lock-directed".to_owned(),
         PolicyChoice::Replay { file, .. } => format!("replay {file}"),
-    };
+    }
+}
+
+/// What fixes an execution beside its decisions, for its schedule's file.
+pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
     let time = match options.time {
         TimeMode::Virtual => "virtual",
         TimeMode::Real => "real",
     };
     let mut settings = vec![
         ("seed".to_owned(), options.seed.to_string()),
-        ("policy".to_owned(), policy),
+        ("policy".to_owned(), policy_name(options)),
         ("time".to_owned(), time.to_owned()),
     ];
     for place in &options.watch {
@@ -151,20 +155,14 @@ pub fn leave(
 pub trait Naming {
     /// A lock, or another word of memory that is waited on.
     fn lock(&mut self, lock: Address) -> String;
-    /// Where a thread waits, innermost first.
-    fn stack(&mut self, wait: &Wait) -> Vec<String>;
 }
 
-/// Addresses, and no stacks.
+/// Addresses.
 pub struct Nameless;
 
 impl Naming for Nameless {
     fn lock(&mut self, lock: Address) -> String {
         lock.to_string()
-    }
-
-    fn stack(&mut self, _: &Wait) -> Vec<String> {
-        Vec::new()
     }
 }
 
@@ -173,20 +171,18 @@ pub fn deadlock(control: &Control, names: &mut dyn Naming) -> Option<String> {
     let stuck = control.stuck.as_ref()?;
     let mut text = match stuck.cycle {
         true => "deadlock: these threads wait for each other's locks".to_owned(),
+        false if stuck.spins() => "no progress: who can run spins, and changes nothing".to_owned(),
         false => "deadlock: no thread can run".to_owned(),
     };
     for wait in &stuck.waits {
-        text.push_str(&format!("\n  {} waits", wait.thread));
+        let does = if wait.spins { "spins" } else { "waits" };
+        text.push_str(&format!("\n  {} {does}", wait.thread));
         if let Some(lock) = wait.wants.or(wait.futex) {
             text.push_str(&format!(" for {}", names.lock(lock)));
         }
         if !wait.holds.is_empty() {
             let held: Vec<String> = wait.holds.iter().map(|lock| names.lock(*lock)).collect();
             text.push_str(&format!(", and holds {}", held.join(", ")));
-        }
-        for (number, line) in names.stack(wait).iter().enumerate() {
-            let relation = if number == 0 { "at" } else { "called from" };
-            text.push_str(&format!("\n      {relation} {line}"));
         }
     }
     Some(text)

@@ -126,6 +126,7 @@ mod tests {
             watch: Vec::new(),
             lock_points: seed.is_multiple_of(2),
             early_time: true,
+            process: None,
             cycle: Vec::new(),
         };
         let (program, hooks) = (vec!["./bank".into()], Vec::new());

@@ -8,13 +8,13 @@ use crate::recording::Recording;
 use crate::serving::Servers;
 use clap::Args;
 use raddle_execute::{
-    Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Written,
-    execute,
+    Control, End, EngineMode, Execution, Observer, Outcome, ProbeRequest, RunDirectory, Stuck,
+    Written, execute,
 };
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use raddle_report::findings::interleaving::Interleaving;
-use raddle_wire::log::{Meeting, MetAccess};
-use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions};
+use raddle_wire::log::{Meeting, MetAccess, Wait};
+use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -54,6 +54,9 @@ pub struct TrialResult {
     /// Where the threads ask that wait for each other's locks: modules and offsets.
     #[serde(default)]
     pub circle: Vec<(String, u64)>,
+    /// Where each thread stood that did not get on, innermost first: modules and offsets.
+    #[serde(default)]
+    pub stood: Vec<Vec<(String, u64)>>,
     /// The locks of the deadlock that are variables: as the words have them, module and offset.
     #[serde(default)]
     pub locks: Vec<(String, String, u64)>,
@@ -64,6 +67,9 @@ pub struct TrialResult {
     /// What came from outside, as its file has it.
     #[serde(default)]
     pub input: String,
+    /// The process id that the target saw.
+    #[serde(default)]
+    pub process: Option<u32>,
 }
 
 /// How a target ended.
@@ -78,6 +84,8 @@ pub enum Ending {
     Hang,
     /// Nobody could go on.
     Deadlock,
+    /// Who could go on went round in circles.
+    NoProgress,
 }
 
 impl std::fmt::Display for Ending {
@@ -87,6 +95,7 @@ impl std::fmt::Display for Ending {
             Ending::Signal(signal) => write!(f, "signal {signal}"),
             Ending::Hang => f.write_str("a hang"),
             Ending::Deadlock => f.write_str("a deadlock"),
+            Ending::NoProgress => f.write_str("no progress"),
         }
     }
 }
@@ -193,6 +202,7 @@ pub fn execution(plan: &Plan, request: ProbeRequest, directory: &Path) -> Execut
 /// How an execution ended.
 pub fn ending(outcome: &Outcome) -> Ending {
     match outcome.end {
+        _ if outcome.control.stuck.as_ref().is_some_and(Stuck::spins) => Ending::NoProgress,
         _ if outcome.control.stuck.is_some() => Ending::Deadlock,
         End::Exited(code) => Ending::Exit(code),
         End::Killed(signal) | End::Stopped(signal) => Ending::Signal(signal),
@@ -250,10 +260,12 @@ impl Listener {
             interleaving: recording.and_then(|heard| heard.interleaving(control, &plan.cwd)),
             deadlock: crate::scheduling::deadlock(control, &mut crate::scheduling::Nameless),
             circle: self.circle(control),
+            stood: self.stood(control),
             locks: self.locks(control),
             divergence: control.divergence.clone(),
             schedule: control.schedule(crate::scheduling::settings(&plan.schedule)).to_string(),
             input: control.input(),
+            process: plan.schedule.process,
         }
     }
 
@@ -269,6 +281,16 @@ impl Listener {
         let stuck = control.stuck.iter().filter(|stuck| stuck.cycle);
         let name = |place: &Place| (self.module_path(place.module), place.offset);
         stuck.flat_map(|stuck| &stuck.waits).map(|wait| name(&wait.place)).collect()
+    }
+
+    fn stood(&self, control: &Control) -> Vec<Vec<(String, u64)>> {
+        let name = |place: &Place| (self.module_path(place.module), place.offset);
+        let waits = control.stuck.iter().flat_map(|stuck| &stuck.waits);
+        let stack = |wait: &Wait| match self.stacks.get(&wait.stack) {
+            Some(frames) => frames.iter().map(name).collect(),
+            None => vec![name(&wait.place)],
+        };
+        waits.map(stack).collect()
     }
 
     fn locks(&self, control: &Control) -> Vec<(String, String, u64)> {
@@ -342,9 +364,12 @@ pub fn run_many(
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(plan) = plans.get(index) else { return };
-                    let (result, written) = match servers.execute(server, plan) {
+                    let mut plan = plan.clone();
+                    // Files that are named after a process are to be its own.
+                    plan.schedule.process.get_or_insert(process_of(server));
+                    let (result, written) = match servers.execute(server, &plan) {
                         Some((result, written)) => (Some(result), written),
-                        None => one(command, plan, scratch, index),
+                        None => one(command, &plan, scratch, index),
                     };
                     let mut heard = heard.lock().unwrap_or_else(|e| e.into_inner());
                     if heard.1 {

@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -15,6 +16,8 @@ use support::{Ran, Scratch, raddle};
 const REPEATS: usize = 20;
 /// Seeds tried.
 const SEEDS: usize = 10;
+
+const SIGTERM: i32 = 15;
 
 /// One controlled execution: its events, its output, its schedule.
 fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, String, String) {
@@ -41,19 +44,7 @@ fn execution(scratch: &Scratch, seed: usize, program: &[&str]) -> (String, Strin
     let schedule = std::fs::read_to_string(kept.join("schedule")).unwrap();
     let events = std::fs::read_to_string(&events).unwrap();
     let written = String::from_utf8_lossy(&std::fs::read(&written).unwrap()).into_owned();
-    (without_ids(&events), written, schedule)
-}
-
-/// The kernel's thread ids are not ours to fix: a join waits while the id stands there.
-fn without_ids(events: &str) -> String {
-    let line = |line: &str| match line.split_once("futex wait while ") {
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{before}futex wait{}", rest.trim_start())
-        }
-        None => line.to_owned(),
-    };
-    events.lines().map(line).collect::<Vec<_>>().join("\n")
+    (events, written, schedule)
 }
 
 /// One seed, one execution; many seeds, many.
@@ -137,6 +128,11 @@ fn pipes_and_poll() {
 }
 
 #[test]
+fn sockets_that_connect() {
+    c_program("sockets", &[]);
+}
+
+#[test]
 fn an_openmp_team() {
     c_program("team", &["-fopenmp"]);
 }
@@ -158,6 +154,47 @@ fn cpp_threads_and_async() {
     if let Some(scratch) = compiled("g++", &["-g", "-O1", "-pthread"], "threads.cpp") {
         is_fixed_by_its_seed(&scratch, &["./program"], SEEDS - 1);
     }
+}
+
+#[test]
+fn time_and_chance_of_the_processor() {
+    let flags = ["-std=c++20", "-O2", "-pthread", "-mrdrnd"];
+    let Some(scratch) = compiled("g++", &flags, "given.cpp") else { return };
+    is_repeated(&scratch, &["./program"], 3);
+    // Real time is as real as it is; chance is ours.
+    let real = |_| {
+        let mut run = Command::new(raddle());
+        run.args(["run", "--quiet", "--seed", "1", "--time", "real", "--", "./program"]);
+        let ran = run.current_dir(scratch.path(".")).output().unwrap();
+        String::from_utf8_lossy(&ran.stdout).split_whitespace().map(str::to_owned).collect()
+    };
+    let [first, second]: [Vec<String>; 2] = [0, 1].map(real);
+    assert_ne!(first[0], second[0]);
+    assert_eq!(first[3..6], second[3..6]);
+}
+
+/// The numbers of threads and processes are the same every time, and mean what they should.
+#[test]
+fn numbers_of_threads_and_processes() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "ids.c") else { return };
+    let run = |mut command: Command| {
+        let ran = command.current_dir(scratch.path(".")).output().unwrap();
+        let killed_by = ran.status.signal().or(ran.status.code().map(|code| code - 128));
+        assert_eq!(killed_by, Some(SIGTERM), "{ran:?}");
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    };
+    let controlled = || {
+        let mut command = Command::new(raddle());
+        command.args(["events", "--quiet", "--only", "thread", "--output", "/dev/null"]);
+        command.args(["--seed", "7", "--timeout", "60s", "--", "./program"]);
+        let written = run(command);
+        written.split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap()
+    };
+    let (numbers, rest) = controlled();
+    assert_eq!(numbers, "4194305 4194305 4194304 4194306");
+    let native = run(Command::new(scratch.path("program")));
+    assert_eq!(rest, native.split_once('\n').unwrap().1);
+    assert_eq!(controlled(), (numbers, rest));
 }
 
 #[test]
@@ -250,15 +287,94 @@ fn a_deadlock_is_told_by_the_names_of_the_locks() {
     }
     let scratch = Scratch::new();
     scratch.compile("stuck", &DEADLOCK.replace("TICKS", "0"), &["-O0"]);
-    let ran = Command::new(support::raddle())
-        .args(["run", "--seed", "3", "--quiet", "--", "./stuck"])
-        .current_dir(scratch.path("."))
-        .output()
-        .unwrap();
-    let ran = Ran::new(ran);
+    let ran = command(&scratch, &["run", "--seed", "3", "--", "./stuck"]);
     ran.exits(66);
     for words in ["waits for b, and holds a\n      at stuck.c:", " in forth\n      called from "] {
         assert!(ran.stderr.contains(words), "{words:?}: {}", ran.stderr);
+    }
+    assert_eq!(failure(&scratch)["end"], "deadlock");
+    let again = command(&scratch, &["replay", "H1"]);
+    assert!(again.exits(0).stderr.contains("H1 repeated, seed 3: deadlock"), "{}", again.stderr);
+}
+
+fn command(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    let ran = Command::new(raddle()).args(arguments).current_dir(scratch.path(".")).output();
+    Ran::new(ran.unwrap())
+}
+
+/// The failing execution in the first run's report.
+fn failure(scratch: &Scratch) -> serde_json::Value {
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    report["failures"][0].clone()
+}
+
+/// What spins for ever: a loop, one that gives way, one that naps, and one that does so alone.
+const SPIN: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile int come;
+static volatile long counter;
+static void *spin(void *unused) { while (!come) ; return unused; }
+static void *yield(void *unused) { while (!come) sched_yield(); return unused; }
+static void *nap(void *unused) { while (!come) usleep(100); return unused; }
+static void *wake(void *unused) { sleep(100); come = 1; return unused; }
+// No register says that it gets on.
+static void *count(void *unused) {
+    __asm__ volatile("1: incq %0; cmpq $100000000, %0; jl 1b" : "+m"(counter) :: "cc");
+    return unused;
+}
+int main(int argc, char **words) {
+    static struct { const char *name; void *(*one)(void *), *(*other)(void *); } ways[] = {
+        {"spin", spin, spin}, {"yield", yield, spin}, {"nap", nap, yield}, {"late", spin, wake}, {"count", count, count},
+    };
+    if (argc < 2) spin(0);
+    for (int i = 0; i < 5; i++)
+        if (strcmp(words[1], ways[i].name) == 0) {
+            pthread_t one, other;
+            pthread_create(&one, 0, ways[i].one, 0);
+            pthread_create(&other, 0, ways[i].other, 0);
+            pthread_join(one, 0);
+            pthread_join(other, 0);
+        }
+    return 0;
+}
+"#;
+
+#[test]
+fn who_only_spins_makes_no_progress() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("spin", SPIN, &["-O1"]);
+    for way in ["spin", "yield", "nap"] {
+        let arguments = ["events", "--only", "thread", "--output", "e", "--seed", "3", "--timeout"];
+        let ran = command(&scratch, &[&arguments[..], &["5m", "--", "./spin", way]].concat());
+        ran.exits(66);
+        assert!(ran.stderr.contains("no progress: who can run spins"), "{way}: {}", ran.stderr);
+        assert!(ran.stderr.contains("T1 waits") && ran.stderr.contains("T3 spins"), "{way}");
+    }
+    let ran = command(&scratch, &["run", "--seed", "3", "--timeout", "5m", "--", "./spin"]);
+    assert!(ran.exits(66).stderr.contains("no progress in 1 of 1 executions"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("T1 spins\n      at spin.c:"), "{}", ran.stderr);
+    assert_eq!(failure(&scratch)["end"], "no-progress");
+}
+
+/// Nobody is wronged: who waits for somebody asleep, and who changes memory alone.
+#[test]
+fn who_gets_on_is_not_said_to_spin() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("spin", SPIN, &["-O1"]);
+    for way in ["late", "count"] {
+        let arguments = ["events", "--only", "thread", "--output", "e", "--seed", "3", "--timeout"];
+        command(&scratch, &[&arguments[..], &["5m", "--", "./spin", way]].concat()).exits(0);
     }
 }
 

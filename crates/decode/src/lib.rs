@@ -10,6 +10,7 @@
 
 mod address;
 mod entry;
+mod given;
 mod lanes;
 mod loops;
 mod mask;
@@ -17,6 +18,7 @@ mod operand;
 
 pub use address::{AddressExpr, Gpr, Registers, Segment};
 pub use entry::main_of_entry;
+pub use given::{Given, given};
 pub use lanes::lanes;
 pub use loops::{CallTarget, Callee, ConditionAt, Loops, WaitExit, calls, loops};
 pub use operand::{Decoded, Extent, Flow, Operand, decode};

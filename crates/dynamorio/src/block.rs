@@ -99,6 +99,10 @@ impl Register {
         dr::DR_REG_RAX as dr::reg_id_t + dr::reg_id_t::from(self.0)
     }
 
+    fn id16(self) -> dr::reg_id_t {
+        dr::DR_REG_AX as dr::reg_id_t + dr::reg_id_t::from(self.0)
+    }
+
     fn id32(self) -> dr::reg_id_t {
         dr::DR_REG_EAX as dr::reg_id_t + dr::reg_id_t::from(self.0)
     }

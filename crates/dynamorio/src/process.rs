@@ -266,6 +266,13 @@ pub fn region_of(address: u64) -> Option<Region> {
     }
 }
 
+/// Is this address ours or the engine's, and not the target's?
+pub fn is_ours(address: u64) -> bool {
+    let at = address as *mut u8;
+    // SAFETY: both look the address up in tables of the engine's.
+    unsafe { dr::dr_memory_is_dr_internal(at) != 0 || dr::dr_memory_is_in_client(at) != 0 }
+}
+
 /// Reads the target's memory; returns how many bytes could be read.
 pub fn read(address: u64, into: &mut [u8]) -> usize {
     let mut done = 0;

@@ -20,13 +20,20 @@ pub struct Control {
     pub divergence: Option<String>,
 }
 
-/// A deadlock.
+/// A deadlock, or no progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// Who waits, and for what.
     pub waits: Vec<Wait>,
     /// They wait for each other's locks; otherwise nobody could run.
     pub cycle: bool,
+}
+
+impl Stuck {
+    /// Is somebody able to run, who goes round in circles?
+    pub fn spins(&self) -> bool {
+        !self.cycle && self.waits.iter().any(|wait| wait.spins)
+    }
 }
 
 impl Control {

@@ -24,6 +24,7 @@ use raddle_wire::options::PlaceCount;
 use raddle_wire::serve::Reply;
 pub use raddle_wire::serve::Request;
 use rustix::process::Signal;
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -292,7 +293,7 @@ impl Copy {
         let Some(log) = self.log.as_mut().filter(|_| hangs.is_due()) else { return Ok(()) };
         let running = log.state() == State::Running;
         let found = if running { hangs.look(&[self.pid]) } else { hangs.look(&[]) };
-        found.map_or(Ok(()), |hang| Err(hang.tell(&log.threads)))
+        found.map_or(Ok(()), |hang| Err(hang.tell(&HashMap::new())))
     }
 
     /// Kills it when its time is up; that it goes on for long after that is an error.

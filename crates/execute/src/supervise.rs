@@ -8,6 +8,7 @@ use crate::hang::{HangWatch, whereabouts};
 use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
 use crate::signals::Signals;
 use crate::{EngineMode, ExecuteError, Execution, Observer, Outcome};
+use raddle_model::ThreadId;
 use raddle_wire::log::{State, log_file};
 use rustix::event::Timespec;
 use rustix::process::Signal;
@@ -268,7 +269,9 @@ impl Supervisor<'_> {
         if log.state() == State::Ending {
             let since = *self.ending.get_or_insert_with(Instant::now);
             if since.elapsed() >= ENDING_PATIENCE {
-                self.stuck.get_or_insert_with(|| whereabouts(pid, &log.threads));
+                if self.stuck.is_none() {
+                    self.stuck = Some(whereabouts(pid, &self.threads(pid)));
+                }
                 self.kill_all();
             }
         }
@@ -290,9 +293,20 @@ impl Supervisor<'_> {
         let running: Vec<u32> =
             last.iter().filter(|(_, s)| **s == State::Running).map(|(pid, _)| *pid).collect();
         let Some(hang) = self.hangs.look(&running) else { return };
-        let threads = self.logs.iter().rfind(|log| log.pid() == hang.process).map(|l| &l.threads);
-        self.hung = Some((hang.process, hang.tell(threads.unwrap_or(&HashMap::new()))));
+        let what = hang.tell(&self.threads(hang.process));
+        self.hung = Some((hang.process, what));
         self.kill_all();
+    }
+
+    /// The threads of a process by the kernel's numbers. Under a policy the target sees others, and
+    /// so do we.
+    fn threads(&self, process: u32) -> HashMap<u32, ThreadId> {
+        let is_free = match &self.execution.engine {
+            EngineMode::Probe(request) => request.schedule.is_none(),
+            EngineMode::Bare => false,
+        };
+        let log = self.logs.iter().rfind(|log| is_free && log.pid() == process);
+        log.map(|log| log.threads.clone()).unwrap_or_default()
     }
 
     /// Kills what we started and what came of it: a child left behind would keep the target's

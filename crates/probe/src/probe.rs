@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::debug::{At, Debugger};
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::log::{Log, Writer};
-use crate::memory::{environment, kernel};
+use crate::memory::{environment, kernel, note_own};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::schedule::Scheduler;
@@ -76,6 +76,7 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     if let Some(schedule) = &options.schedule {
         environment::pin(schedule.time == TimeMode::Virtual);
+        note_own();
     }
     if !environment::hide_engine_variables(&options.environment) {
         return Err("the target's initial stack is not where the kernel says".to_owned());
@@ -208,7 +209,9 @@ impl Client for Probe {
         if let Some(scheduler) = &self.scheduler {
             scheduler.thread_begins(self, thread.os_id());
         }
-        threads::start(self, thread.os_id());
+        let shown = |scheduler: &Scheduler| scheduler.shown_id(thread.os_id());
+        let shown = self.scheduler.as_ref().map_or(thread.os_id(), shown);
+        threads::start(self, thread.os_id(), shown);
     }
 
     fn thread_exit(&self, thread: Thread<'_>) {
@@ -241,6 +244,7 @@ impl Client for Probe {
         }
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_comes(self, thread, call);
+            scheduler.translate(thread, call);
         }
         if system_calls::wanted(self, call.number) {
             system_calls::before(self, thread, call);
@@ -252,6 +256,7 @@ impl Client for Probe {
             if system_calls::wanted(self, call.number) {
                 system_calls::after(self, thread, call);
             }
+            scheduler.give_back(thread, call);
         }
     }
 
@@ -263,6 +268,8 @@ impl Client for Probe {
         thread.stands(At::SystemCall);
         if let Some(scheduler) = &self.scheduler {
             scheduler.call_returned(self, thread, call);
+            scheduler.give_back(thread, call);
+            scheduler.show_result(call);
         }
         if system_calls::wanted(self, call.number) {
             system_calls::after(self, thread, call);

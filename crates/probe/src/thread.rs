@@ -25,6 +25,7 @@ use raddle_dynamorio::slots::{Slots, ThreadSlots};
 use raddle_model::{Address, Event, EventKind, Family, Place, StackId, ThreadId};
 use raddle_wire::log::Record;
 use rustc_hash::FxHashMap;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -76,6 +77,10 @@ pub struct ThreadState {
     pub system_call: [u64; 6],
     /// Arguments of the call under way, as a scheduler sees it.
     pub call_arguments: [u64; 2],
+    /// Arguments of the call under way that were changed, and what they were.
+    pub changed_arguments: Vec<(u32, u64)>,
+    /// The name of a file that one of them is.
+    pub changed_path: Option<CString>,
     /// The call under way, when its answer comes from outside.
     pub input: Option<PendingInput>,
     /// The path of the file that is being opened.
@@ -166,6 +171,8 @@ impl ThreadState {
             stack_region: (0, 0),
             system_call: [0; 6],
             call_arguments: [0; 2],
+            changed_arguments: Vec::new(),
+            changed_path: None,
             input: None,
             system_call_path: None,
             dispositions: None,

@@ -80,7 +80,8 @@ another thread) could no longer come. `raddle replay H1` repeats it.",
         short: "Under some schedule the program ends otherwise than it does by itself",
         long: "\
 `raddle hunt` executed the program under many schedules. In this one it crashed, aborted, failed an
-assertion, hung, or left with another exit code than when nobody directed it. Only the order in which
+assertion, hung, made no progress (every thread that could run went round in circles and changed
+nothing, so that it would never end), or left with another exit code than when nobody directed it. Only the order in which
 threads ran was another, so the program depends on that order. It happened, so it is no false alarm;
 what is not known is which line is to blame.
 

@@ -34,7 +34,7 @@ pub use build::Circumstances;
 pub use entry::Entry;
 pub(crate) use fingerprint::fingerprint;
 pub use fingerprint::lines_of;
-pub use stack::stack_at;
+pub use stack::stack_of;
 pub(crate) use stack::with_source;
 
 pub use filter::{Filter, Judgement, Selector};

@@ -222,7 +222,7 @@ pub struct MetAccess {
     pub value: Option<u64>,
 }
 
-/// A thread that waits in a deadlock.
+/// A thread that waits in a deadlock, or does not get on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// Who.
@@ -235,6 +235,9 @@ pub struct Wait {
     pub wants: Option<Address>,
     /// The futex it waits on.
     pub futex: Option<Address>,
+    /// It does not wait, but goes round in circles.
+    #[serde(default)]
+    pub spins: bool,
     /// The locks it holds.
     pub holds: Vec<Address>,
 }

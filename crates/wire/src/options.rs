@@ -5,7 +5,7 @@ use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field comes, or changes its meaning.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,9 +89,24 @@ pub struct ScheduleOptions {
     /// Time may pass though somebody could run: as if that one were slow.
     #[serde(default)]
     pub early_time: bool,
+    /// The process id that the target sees, above all that the kernel gives; absent: the usual one.
+    #[serde(default)]
+    pub process: Option<u32>,
     /// The requests of the circle that is looked for; any, if there are none.
     #[serde(default)]
     pub cycle: Vec<CyclePart>,
+}
+
+/// The kernel's ids of processes and threads are below this (`PID_MAX_LIMIT`).
+pub const ID_LIMIT: u32 = 1 << 22;
+
+/// The process id that a target sees, among executions that run at a time: that of the `lane`-th. The
+/// kernel gives none of these, and there is room for a million threads each.
+pub fn process_of(lane: usize) -> u32 {
+    const THREADS: u32 = 1 << 20;
+    // Locks have 30 bits for them.
+    let lanes = ((1 << 30) - ID_LIMIT) / THREADS;
+    ID_LIMIT + 1 + (lane as u32 % lanes) * THREADS
 }
 
 /// A request for a lock that is part of a circle.

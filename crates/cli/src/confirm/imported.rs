@@ -67,6 +67,7 @@ impl Confirm {
                 watch: Vec::new(),
                 lock_points: false,
                 early_time: false,
+                process: None,
                 cycle: Vec::new(),
             },
         };
@@ -75,7 +76,7 @@ impl Confirm {
         run_many(&[plan], &one, scratch.path(), &mut |_, result, _| {
             exit = result.and_then(|result| match result.end {
                 Ending::Exit(code) => Some(code),
-                Ending::Signal(_) | Ending::Hang | Ending::Deadlock => None,
+                Ending::Signal(_) | Ending::Hang | Ending::Deadlock | Ending::NoProgress => None,
             });
             true
         })?;

@@ -6,7 +6,7 @@ use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult};
 use raddle_execute::Written;
 use raddle_model::finding::{Certainty, FindingKind};
-use raddle_report::findings::{Confirmation, Effect, Finding, Harm, Order, Rate};
+use raddle_report::findings::{self, Confirmation, Effect, Finding, Harm, Order, Rate};
 use raddle_wire::options::CyclePart;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -157,8 +157,8 @@ impl Tally {
         for (&order, Kept { seed, result, .. }) in &self.orders {
             let kept = format!("{id}.{order}");
             let mut plan = plan.clone();
-            plan.schedule.seed = *seed;
-            kept::keep(directory, &kept, &plan, result)?;
+            (plan.schedule.seed, plan.schedule.process) = (*seed, result.process);
+            kept::keep(directory, &kept, &plan, (&result.schedule, &result.input))?;
             orders.push(Order {
                 order,
                 seed: seed.to_string(),
@@ -207,7 +207,8 @@ pub fn effect_of(result: &TrialResult, written: &Written) -> Option<String> {
     let errors = String::from_utf8_lossy(&written.errors);
     let asserted = errors.contains("Assertion") || errors.contains("panicked at");
     match result.end {
-        Ending::Deadlock => Some("deadlock".into()),
+        Ending::Deadlock => Some(findings::Failure::DEADLOCK.into()),
+        Ending::NoProgress => Some(findings::Failure::NO_PROGRESS.into()),
         Ending::Hang => Some("hang".into()),
         Ending::Signal(_) | Ending::Exit(1..) if asserted => Some("failed assertion".into()),
         Ending::Signal(SIGABRT) => Some("abort".into()),
@@ -251,6 +252,8 @@ mod tests {
             divergence: None,
             schedule: String::new(),
             input: String::new(),
+            stood: Vec::new(),
+            process: None,
         };
         let written = |output: &str, errors: &str| Written {
             output: output.as_bytes().to_vec(),

@@ -5,11 +5,11 @@ use super::library::Shelf;
 use crate::progress::Progress;
 use crate::runs::Run;
 use crate::scheduling::Naming;
-use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome};
+use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome, Stuck};
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, Place, StackId, ThreadId};
 use raddle_report::findings::{
-    self, Block, Circumstances, Filter, Gathered, Local, Report, Target, Tool,
+    self, Block, Circumstances, Filter, Frame, Gathered, Local, Report, Target, Tool,
 };
 use raddle_wire::log::{HeapBlock, ThreadLocal, Wait};
 use raddle_wire::options::PlaceCount;
@@ -84,6 +84,12 @@ impl<'a> Watch<'a> {
         self.report_of(known, ended(outcome))
     }
 
+    /// Where the threads stood that did not get on.
+    pub fn stacks(&mut self, stuck: &Stuck) -> Vec<Vec<Frame>> {
+        let stack = |wait: &Wait| self.gathered.frames((wait.stack, wait.place), &mut self.shelf);
+        stuck.waits.iter().map(stack).collect()
+    }
+
     fn report_of(&mut self, known: Option<&Outcome>, outcome: findings::Outcome) -> Report {
         let lossy = |text: &OsString| text.to_string_lossy().into_owned();
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
@@ -125,10 +131,6 @@ impl<'a> Watch<'a> {
 impl Naming for Watch<'_> {
     fn lock(&mut self, lock: Address) -> String {
         self.gathered.address(lock, &mut self.shelf, &self.base)
-    }
-
-    fn stack(&mut self, wait: &Wait) -> Vec<String> {
-        self.gathered.stack_lines((wait.stack, wait.place), &mut self.shelf, &self.base)
     }
 }
 

@@ -49,6 +49,22 @@ impl Point<'_> {
         }
     }
 
+    /// `register = slot`, as many bytes of it, after the application instruction.
+    pub fn overwrite_after(&mut self, register: Register, size: u8, slot: Slot) {
+        let (register, size) = match size {
+            2 => (register.id16(), dr::OPSZ_2),
+            4 => (register.id32(), dr::OPSZ_4),
+            _ => (register.id(), dr::OPSZ_8),
+        };
+        let slot = self.slot(slot, size);
+        // SAFETY: a fresh instruction, taken over by the list.
+        unsafe {
+            let load =
+                dr::instr_create_1dst_1src(self.context, dr::OP_mov_ld as i32, reg(register), slot);
+            dr::instrlist_meta_postinsert(self.list, self.at, load);
+        }
+    }
+
     fn call_sequence(&self, code: CodeAddress) -> [*mut dr::instr_t; 3] {
         let rsp = Register::RSP.id();
         // SAFETY: creating instructions from valid operands.

@@ -88,5 +88,9 @@ fn map(at: u64, length: usize, sharing: i32) -> Option<*mut u8> {
     let got = unsafe {
         libc::mmap(at as *mut _, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
     };
-    (got as u64 == at).then_some(got.cast())
+    if got as u64 != at {
+        return None;
+    }
+    super::own::add(at, length);
+    Some(got.cast())
 }

@@ -8,10 +8,14 @@ pub mod kept;
 pub mod kernel;
 pub mod log;
 pub mod mailbox;
+mod own;
 pub mod quick;
 pub mod shadow;
 pub mod sockets;
 pub mod target;
+pub mod written;
+
+pub use own::note as note_own;
 
 /// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.
 #[derive(Debug)]
@@ -37,7 +41,11 @@ impl Reservation {
                 0,
             )
         };
-        (start != libc::MAP_FAILED).then_some(Reservation { start: start.cast(), length })
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        own::add(start as u64, length);
+        Some(Reservation { start: start.cast(), length })
     }
 
     /// First byte.
@@ -75,6 +83,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        own::remove(self.start());
         // SAFETY: our own mapping, to which nobody holds a reference any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }

@@ -310,6 +310,7 @@ fn reserve(start: u64, length: u64) -> Option<()> {
     if at as u64 != start {
         return None;
     }
+    super::own::add(start, length as usize);
     // SAFETY: our own mapping. Advice only: large pages waste memory where cells are sparse, and
     // nobody wants terabytes in a core file.
     unsafe {

@@ -272,7 +272,8 @@ fn set_handle(probe: &Probe, block: u64, thread: ThreadId) {
     handles.insert(block, thread);
 }
 
-fn is_futex_wait(operation: u64) -> bool {
+/// Does an operation on a futex wait?
+pub fn is_futex_wait(operation: u64) -> bool {
     matches!(
         (operation & 0x7f) as i32,
         libc::FUTEX_WAIT

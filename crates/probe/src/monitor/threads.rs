@@ -42,9 +42,9 @@ const NOWHERE: Spot = Spot {
     bp: 0,
 };
 
-/// The current thread is new.
-pub fn start(probe: &Probe, os_id: u32) {
-    let birth = take_birth(probe, os_id);
+/// The current thread is new; the target sees `shown` where the kernel says `os_id`.
+pub fn start(probe: &Probe, os_id: u32, shown: u32) {
+    let birth = take_birth(probe, shown);
     let id = birth.map_or_else(|| next_id(probe), |b| b.child);
     let creator = birth.map(|b| b.creator);
     if probe.options.rehearse_hang && id == ThreadId(3) {
@@ -69,7 +69,7 @@ pub fn start(probe: &Probe, os_id: u32) {
     for event in probe.threads.take_early() {
         thread.emit(probe, NOWHERE, event);
     }
-    thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id });
+    thread.emit(probe, NOWHERE, EventKind::ThreadStart { creator, os_id: shown });
     if let Some(analysis) = &probe.analysis {
         analysis.begin_thread(probe, thread);
     }
@@ -140,11 +140,11 @@ fn wait_while(something_is_under_way: impl Fn() -> bool) {
     }
 }
 
-fn take_birth(probe: &Probe, os_id: u32) -> Option<Birth> {
+fn take_birth(probe: &Probe, id: u32) -> Option<Birth> {
     let mut births = births(probe);
     let mine = births
         .iter()
-        .position(|b| b.id_at != 0 && target::half(b.id_at) == Some(os_id))
+        .position(|b| b.id_at != 0 && target::half(b.id_at) == Some(id))
         .or_else(|| births.iter().position(|b| b.id_at == 0))?;
     let birth = births.remove(mine);
     if birth.hooked {

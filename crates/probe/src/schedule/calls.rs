@@ -40,6 +40,9 @@ pub fn answer(
                 _ => futex::answer_many(scheduler, probe, thread, call, step),
             };
         }
+        libc::SYS_getpid | libc::SYS_gettid | libc::SYS_getppid => {
+            return scheduler.told_id(thread, number);
+        }
         libc::SYS_sched_yield => return Some(0),
         libc::SYS_pause => return Some(pause(scheduler, probe, thread, call)),
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
@@ -53,12 +56,14 @@ pub fn answer(
             let mut state = scheduler.lock();
             let entry = state.entry(thread.id)?;
             entry.clear_id = call.argument(0);
-            return Some(i64::from(entry.os_id));
+            return Some(i64::from(scheduler.ids.shown(thread.id)));
         }
         libc::SYS_set_robust_list => {
             scheduler.lock().entry(thread.id)?.robust = call.argument(0);
             return Some(0);
         }
+        // The kernel would write there which processor it is.
+        libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
         libc::SYS_exit => {
             // The kernel is to do nothing when the thread has ended: we do, in our order.
@@ -143,6 +148,8 @@ pub fn returned(
             }
             scheduler.await_birth();
             scheduler.born.store(0, Ordering::Release);
+            let shown = scheduler.shown_id(result as u32);
+            call.change_result(i64::from(shown));
             thread.slots.set(slot::CONTROLLED, 1);
             let quantum = scheduler.lock().quantum();
             thread.slots.set(slot::BUDGET, quantum);
@@ -184,13 +191,21 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let Some(id) = thread.last_child.filter(|_| flags & libc::CLONE_THREAD as u64 != 0) else {
         return;
     };
-    // struct clone_args: flags, pidfd, child_tid, …
-    let child_id = if is_clone3 { field(2) } else { call.argument(3) };
-    let clears = flags & libc::CLONE_CHILD_CLEARTID as u64 != 0;
+    // struct clone_args: flags, pidfd, child_tid, parent_tid, …
+    let (child_id, parent_id) = match is_clone3 {
+        true => (field(2), field(3)),
+        false => (call.argument(3), call.argument(2)),
+    };
+    let if_asked = |flag: i32, at: u64| if flags & flag as u64 != 0 { at } else { 0 };
+    let id_at = [
+        if_asked(libc::CLONE_CHILD_SETTID, child_id),
+        if_asked(libc::CLONE_PARENT_SETTID, parent_id),
+    ];
+    let clear_id = if_asked(libc::CLONE_CHILD_CLEARTID, child_id);
     let pc = call.state().pc;
     let mut state = scheduler.lock();
     let mask = state.entry(thread.id).map_or(0, |e| e.mask);
-    state.newborn = Some(Newborn { id, clear_id: if clears { child_id } else { 0 }, mask, pc });
+    state.newborn = Some(Newborn { id, clear_id, id_at, mask, pc });
     scheduler.born.store(0, Ordering::Release);
 }
 
@@ -417,8 +432,7 @@ fn waits_for_semaphores([_, operations, count, ..]: [u64; 6]) -> bool {
 fn blocks_otherwise(number: i64) -> bool {
     matches!(
         number,
-        libc::SYS_connect
-            | libc::SYS_rt_sigsuspend
+        libc::SYS_rt_sigsuspend
             | libc::SYS_splice
             | libc::SYS_sendfile
             | libc::SYS_io_getevents

@@ -46,6 +46,7 @@ pub fn answer(
         libc::SYS_sendto => (libc::POLLOUT, call.argument(3)),
         libc::SYS_sendmsg => (libc::POLLOUT, call.argument(2)),
         libc::SYS_sendmmsg => (libc::POLLOUT, call.argument(3)),
+        libc::SYS_connect => (libc::POLLOUT, 0),
         _ => return None,
     };
     let descriptor = call.argument(0) as i32;
@@ -56,6 +57,9 @@ pub fn answer(
     }
     let step = scheduler.step_of(probe, thread, call);
     let mut waiting = Waiting { scheduler, probe, thread, step, descriptor, events };
+    if number == libc::SYS_connect {
+        return Some(waiting.connect(call.argument(1), call.argument(2)));
+    }
     if matches!(number, libc::SYS_write | libc::SYS_writev) && takes_pieces(descriptor) {
         let pieces = match number {
             libc::SYS_write => vec![(call.argument(1), call.argument(2))],
@@ -103,6 +107,51 @@ impl Waiting<'_> {
             {
                 return false;
             }
+        }
+    }
+
+    /// A blocking `connect`: begun without blocking, and then waited for.
+    fn connect(&mut self, address: u64, length: u64) -> i64 {
+        let interrupted = -i64::from(libc::EINTR);
+        loop {
+            let begun = self.begin_to_connect(address, length);
+            if begun == -i64::from(libc::EAGAIN) {
+                // Whom it calls has no room for another at the moment, and cannot be polled for that.
+                let (scheduler, probe, step) = (self.scheduler, self.probe, self.step);
+                match scheduler.block(probe, self.thread, Wait::Retry, None, step) {
+                    Woken::Interrupted => return interrupted,
+                    Woken::Came(_) | Woken::Late => continue,
+                }
+            }
+            if begun != -i64::from(libc::EINPROGRESS) {
+                return begun;
+            }
+            return if self.until_ready() { self.outcome() } else { interrupted };
+        }
+    }
+
+    fn begin_to_connect(&self, address: u64, length: u64) -> i64 {
+        let descriptor = self.descriptor as u64;
+        let set = |flags: i32| {
+            let flags = flags as u64;
+            kernel::call(libc::SYS_fcntl, [descriptor, libc::F_SETFL as u64, flags, 0, 0, 0])
+        };
+        let flags = kernel::flags_of(self.descriptor);
+        set(flags | libc::O_NONBLOCK);
+        let begun = kernel::call(libc::SYS_connect, [descriptor, address, length, 0, 0, 0]);
+        set(flags);
+        begun
+    }
+
+    /// What has become of the connection.
+    fn outcome(&self) -> i64 {
+        let (mut error, mut size) = (0i32, size_of::<i32>() as u32);
+        let (level, option) = (libc::SOL_SOCKET as u64, libc::SO_ERROR as u64);
+        let (to, length) = ((&raw mut error) as u64, (&raw mut size) as u64);
+        let asked = [self.descriptor as u64, level, option, to, length, 0];
+        match kernel::call(libc::SYS_getsockopt, asked) {
+            0 => -i64::from(error),
+            failed => failed,
         }
     }
 

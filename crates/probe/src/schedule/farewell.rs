@@ -12,9 +12,9 @@ const WAITERS: u32 = 1 << 31;
 const OWNER_DIED: u32 = 1 << 30;
 const OWNER: u32 = OWNER_DIED - 1;
 
-/// The thread has ended.
-pub fn let_go(table: &mut Table, entry: &Entry) {
-    give_up_locks(table, entry);
+/// The thread has ended, whose number in its locks this is.
+pub fn let_go(table: &mut Table, entry: &Entry, shown: u32) {
+    give_up_locks(table, entry, shown);
     if entry.clear_id != 0 && process::write(entry.clear_id, &0u32.to_le_bytes()) {
         table.wake_futex(entry.clear_id, 1, u32::MAX);
     }
@@ -22,7 +22,7 @@ pub fn let_go(table: &mut Table, entry: &Entry) {
 
 /// struct robust_list_head: the first element, the offset from an element to its lock's word, the
 /// element of an operation under way.
-fn give_up_locks(table: &mut Table, entry: &Entry) {
+fn give_up_locks(table: &mut Table, entry: &Entry, shown: u32) {
     let head = entry.robust;
     let field = |i: u64| target::word(head + 8 * i);
     let (Some(first), Some(offset), Some(under_way)) = (field(0), field(1), field(2)) else {
@@ -35,7 +35,7 @@ fn give_up_locks(table: &mut Table, entry: &Entry) {
             break;
         }
         if element & !1 != under_way & !1 {
-            give_up(table, entry.os_id, word_of(element));
+            give_up(table, shown, word_of(element));
         }
         match target::word(element & !1) {
             Some(next) => element = next,
@@ -43,12 +43,12 @@ fn give_up_locks(table: &mut Table, entry: &Entry) {
         }
     }
     if under_way & !1 != 0 {
-        give_up(table, entry.os_id, word_of(under_way));
+        give_up(table, shown, word_of(under_way));
     }
 }
 
-fn give_up(table: &mut Table, os_id: u32, address: u64) {
-    let Some(word) = target::half(address).filter(|word| word & OWNER == os_id) else { return };
+fn give_up(table: &mut Table, shown: u32, address: u64) {
+    let Some(word) = target::half(address).filter(|word| word & OWNER == shown) else { return };
     let orphaned = word & WAITERS | OWNER_DIED;
     if process::write(address, &orphaned.to_le_bytes()) && word & WAITERS != 0 {
         table.wake_futex(address, 1, u32::MAX);

@@ -211,13 +211,21 @@ impl Call<'_> {
     }
 
     fn wake(&self, address: u64, count: u64, bits: u32) -> i64 {
-        self.scheduler.lock().table.wake_futex(address, count, bits) as i64
+        let mut state = self.scheduler.lock();
+        let woken = state.table.wake_futex(address, count, bits);
+        if woken > 0 {
+            state.news();
+        }
+        woken as i64
     }
 
     fn requeue(&self, counts_both: bool) -> i64 {
         let mut state = self.scheduler.lock();
         let woken = state.table.wake_futex(self.address, u64::from(self.value), u32::MAX);
         let moved = state.table.requeue(self.address, self.other, u64::from(self.fourth as u32));
+        if woken + moved > 0 {
+            state.news();
+        }
         (if counts_both { woken + moved } else { woken }) as i64
     }
 
@@ -259,8 +267,9 @@ impl Call<'_> {
         woken + if holds { self.wake(self.other, there, u32::MAX) } else { 0 }
     }
 
-    fn os_id(&self) -> u32 {
-        self.scheduler.lock().table.get(self.thread.id).map_or(0, |e| e.os_id)
+    /// The number that stands in a lock of the current thread's.
+    fn own_id(&self) -> u32 {
+        self.scheduler.ids.shown(self.thread.id)
     }
 
     /// Takes a priority-inheriting lock if nobody has it. Priorities are a policy's business.
@@ -269,7 +278,7 @@ impl Call<'_> {
             None => return Some(error(libc::EFAULT)),
             Some(word) => word,
         };
-        let me = self.os_id();
+        let me = self.own_id();
         if word & OWNER == me {
             return Some(error(libc::EDEADLK));
         }
@@ -300,13 +309,15 @@ impl Call<'_> {
 
     fn unlock_pi(&self) -> i64 {
         let Some(word) = target::half(self.address) else { return error(libc::EFAULT) };
-        if word & OWNER != self.os_id() {
+        if word & OWNER != self.own_id() {
             return error(libc::EPERM);
         }
         let mut state = self.scheduler.lock();
         let heir = state.table.first_on(self.address, u32::MAX).map(|(id, _)| id);
-        let owner = heir.and_then(|id| state.table.get(id)).map_or(0, |e| e.os_id);
-        state.table.wake_futex(self.address, 1, u32::MAX);
+        let owner = heir.map_or(0, |id| self.scheduler.ids.shown(id));
+        if state.table.wake_futex(self.address, 1, u32::MAX) > 0 {
+            state.news();
+        }
         let waiters = state.table.first_on(self.address, u32::MAX).map_or(0, |_| WAITERS);
         let written = process::write(self.address, &(owner | waiters).to_le_bytes());
         if written { 0 } else { error(libc::EFAULT) }

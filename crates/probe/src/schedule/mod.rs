@@ -5,8 +5,8 @@
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`], [`timers`]). When nobody can go on, that is a deadlock
-//! ([`stuck`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of processes and threads ([`ids`]). When nobody can go on, that is a deadlock
+//! ([`stuck`]), and when nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for
@@ -17,11 +17,14 @@ mod clock;
 mod descriptors;
 mod farewell;
 mod futex;
+mod given;
+mod ids;
 mod input;
 mod locks;
 mod outputs;
 mod overview;
 mod points;
+mod progress;
 mod signals;
 mod stuck;
 mod table;
@@ -33,8 +36,9 @@ pub use input::PendingInput;
 pub use points::BlockPoints;
 pub use watch::value_at;
 
-use crate::memory::{kernel, target};
+use crate::memory::kernel;
 use crate::monitor::modules::{self, LoadedModule};
+use crate::monitor::system_calls::is_futex_wait;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
@@ -53,6 +57,9 @@ use table::{Entry, Table};
 /// microsecond: one in five thousand branches is lost in the noise, and a spinning thread gives way
 /// within some ten microseconds.
 const QUANTUM: u64 = 5_000;
+/// Quanta that a thread may have at a time while it is alone: nobody waits for it, but somebody may want to know
+/// whether it gets on.
+const ALONE: u64 = 1_000;
 
 /// Who may run.
 #[derive(Debug)]
@@ -61,6 +68,7 @@ pub struct Scheduler {
     on: AtomicBool,
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
+    ids: ids::Ids,
     watched: watch::Watched,
     cycle: locks::Cycle,
     /// Asking for a lock while another is held is a point.
@@ -93,6 +101,7 @@ struct State {
     /// Who was just chosen at one of the two accesses while another stood at the other, for a debugger.
     met: Option<(ThreadId, ThreadId)>,
     clock: Clock,
+    progress: progress::Progress,
     /// Nanoseconds that have passed though somebody could run.
     hurried: u64,
     quanta: Rng,
@@ -114,6 +123,8 @@ struct Newborn {
     id: ThreadId,
     /// Where the kernel is to write zero when it ends.
     clear_id: u64,
+    /// Where it has written its number.
+    id_at: [u64; 2],
     mask: u64,
     /// Where the call that makes it returns to.
     pc: u64,
@@ -131,6 +142,7 @@ impl Scheduler {
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
+            ids: ids::Ids::new(options.process),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
             lock_points: AtomicBool::new(options.lock_points),
@@ -150,6 +162,7 @@ impl Scheduler {
                 meetings: 0,
                 met: None,
                 clock: Clock::new(options.time),
+                progress: progress::Progress::default(),
                 hurried: 0,
                 quanta: quanta(seed),
                 // The same whatever the seed: it decides the schedule and nothing else.
@@ -173,17 +186,8 @@ impl Scheduler {
         self.lock_points.store(request.lock_points, Ordering::Relaxed);
         let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
         entry.os_id = os_id;
-        // Where the C library keeps the number, too.
-        process::write(entry.clear_id, &os_id.to_le_bytes());
+        self.ids.restart();
         Ok(())
-    }
-
-    /// Is the number of the first thread where it asked the kernel to clear it? glibc keeps it there
-    /// and nowhere else.
-    pub fn knows_own_id(&self) -> bool {
-        let mut state = self.lock();
-        let Some(entry) = state.entry(ThreadId::MAIN) else { return false };
-        target::half(entry.clear_id) == Some(entry.os_id)
     }
 
     /// The current thread is new: known from here on, and running when it is its turn.
@@ -199,9 +203,13 @@ impl Scheduler {
         }
         // Without a creator that waits for it, it is the child of a vfork: another process.
         let Some(newborn) = state.newborn.take() else { return };
+        for at in newborn.id_at.into_iter().filter(|at| *at != 0) {
+            process::write(at, &self.ids.shown(newborn.id).to_le_bytes());
+        }
         let entry = Entry::new(newborn.id, os_id, newborn.clear_id, newborn.mask);
         let turn = entry.turn.clone();
         state.table.add(entry);
+        state.news();
         let quantum = state.quantum();
         drop(state);
         if let Some(debugger) = &probe.debugger {
@@ -222,7 +230,7 @@ impl Scheduler {
         let mut state = self.lock();
         let Some(id) = state.table.leaving(os_id) else { return };
         let Some(entry) = state.table.remove(id) else { return };
-        farewell::let_go(&mut state.table, &entry);
+        farewell::let_go(&mut state.table, &entry, self.ids.shown(id));
         if let Some(debugger) = &probe.debugger {
             debugger.gone(id);
         }
@@ -230,6 +238,7 @@ impl Scheduler {
         if state.table.is_empty() {
             return;
         }
+        state.news();
         let Some(mut reporter) = stuck::reporter(probe) else { return };
         let (mut state, next) = self.choose(probe, &mut reporter, state);
         if state.segments.len() >= turn::BATCH {
@@ -246,10 +255,23 @@ impl Scheduler {
         }
         let step = match i64::from(call.number) {
             libc::SYS_rt_sigreturn | libc::SYS_exit_group => return,
-            libc::SYS_sched_yield => Step::Yield,
             number if is_private(number) => return,
+            libc::SYS_sched_yield => Step::Yield,
             _ => self.step_of(probe, thread, call),
         };
+        match i64::from(call.number) {
+            libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
+                let registers = call.state();
+                self.look(probe, thread, (registers.pc, &registers), 1);
+            }
+            libc::SYS_futex if is_futex_wait(call.argument(1)) => {
+                let registers = call.state();
+                self.look(probe, thread, (registers.pc, &registers), 1);
+            }
+            // It is news when it wakes somebody.
+            libc::SYS_futex => {}
+            _ => self.lock().news(),
+        }
         self.give_way(probe, thread, step);
     }
 

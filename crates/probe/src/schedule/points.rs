@@ -6,15 +6,16 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
-use super::Scheduler;
+use super::{ALONE, Scheduler, given};
 use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
 use crate::thread::{self, ThreadState};
 use crate::trampoline::slot;
-use raddle_decode::decode;
+use raddle_decode::{Given, decode};
 use raddle_dynamorio::block::{Block, Point};
 use raddle_dynamorio::client::Client;
+use raddle_dynamorio::process::MachineState;
 use raddle_dynamorio::redirect::Context;
 use raddle_schedule::Step;
 
@@ -23,6 +24,7 @@ use raddle_schedule::Step;
 pub struct BlockPoints {
     controlled: bool,
     atomics: Vec<u64>,
+    given: Vec<(u64, Given)>,
 }
 
 impl BlockPoints {
@@ -37,7 +39,8 @@ impl BlockPoints {
             (decoded.atomic && !decoded.fence_only) || (is_meant(pc) && touches())
         };
         let atomics = block.instructions().filter(|i| is_atomic(i.pc, i.bytes)).map(|i| i.pc);
-        BlockPoints { controlled: true, atomics: atomics.collect() }
+        let atomics = atomics.collect();
+        BlockPoints { controlled: true, atomics, given: given::plan(block) }
     }
 
     /// Inserts what belongs before the instruction at this point.
@@ -46,7 +49,7 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.count_down(slot::BUDGET, &done);
-            call(probe, point, (at_branch, at_branch_exactly), pc);
+            point.clean_call_exact(at_branch, pc);
             point.place(done);
             point.release_flags();
         }
@@ -54,34 +57,30 @@ impl BlockPoints {
             point.reserve_flags();
             let done = point.new_label();
             point.skip_if_zero(slot::CONTROLLED, &done);
-            call(probe, point, (at_atomic, at_atomic_exactly), pc);
+            // A debugger wants to see the thread's registers while it stands there, and to be interrupted
+            // they must be known.
+            let interruptible = probe.scheduler.as_ref().is_some_and(Scheduler::is_interruptible);
+            match interruptible || probe.debugger.is_some() {
+                true => point.clean_call_exact(at_atomic_exactly, pc),
+                false => point.clean_call(at_atomic, pc),
+            }
             point.place(done);
             point.release_flags();
         }
+        if let Some((_, given)) = self.given.iter().find(|(at, _)| *at == pc)
+            && let Some(scheduler) = &probe.scheduler
+        {
+            given::insert(scheduler, point, *given);
+        }
     }
-}
-
-/// A debugger wants to see the thread's registers while it stands there, and to be interrupted they must be
-/// known.
-fn call(probe: &Probe, point: &mut Point<'_>, (plain, exact): (Callee, Callee), pc: u64) {
-    let interruptible = probe.scheduler.as_ref().is_some_and(Scheduler::is_interruptible);
-    match interruptible || probe.debugger.is_some() {
-        true => point.clean_call_exact(exact, pc),
-        false => point.clean_call(plain, pc),
-    }
-}
-
-type Callee = extern "C" fn(u64);
-
-extern "C" fn at_branch(pc: u64) {
-    at(pc, Step::Branch);
 }
 
 extern "C" fn at_atomic(pc: u64) {
     at(pc, Step::Atomic);
 }
 
-extern "C" fn at_branch_exactly(pc: u64) {
+extern "C" fn at_branch(pc: u64) {
+    look(pc);
     at(pc, Step::Branch);
     take_signal(pc);
 }
@@ -89,6 +88,18 @@ extern "C" fn at_branch_exactly(pc: u64) {
 extern "C" fn at_atomic_exactly(pc: u64) {
     at(pc, Step::Atomic);
     take_signal(pc);
+}
+
+/// The thread has computed for a while: does it get on?
+fn look(pc: u64) {
+    let probe = Probe::instance();
+    let (Some(thread), Some(scheduler)) = (thread::current(probe), &probe.scheduler) else {
+        return;
+    };
+    let quanta = if thread.slots.get(slot::CONTROLLED) == 0 { ALONE } else { 1 };
+    if scheduler.is_to_look(quanta) {
+        scheduler.look(probe, thread, (pc, &MachineState::current(false)), quanta);
+    }
 }
 
 fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {

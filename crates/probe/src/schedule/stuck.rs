@@ -1,4 +1,5 @@
-//! Deadlocks: threads that wait for each other's locks, or nobody who can run.
+//! The end of targets that would not end by themselves: threads that wait for each other's locks, nobody who
+//! can run, or nobody who gets on.
 
 use super::table::{Entry, Wait};
 use super::{Scheduler, State};
@@ -9,12 +10,22 @@ use crate::thread::ThreadState;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::ThreadSlots;
 use raddle_model::{Address, ModuleId, Place, StackId, ThreadId};
-use raddle_wire::debug::Why;
+use raddle_wire::debug;
 use raddle_wire::log::{self as wire, Record};
 use std::sync::{Arc, MutexGuard};
 
 /// What a stuck target exits with: it will not end by itself. The same as for any finding.
 const EXIT_STUCK: i32 = 66;
+
+/// Why the target does not end by itself.
+#[derive(Debug)]
+pub enum Why {
+    /// These wait for each other's locks.
+    Circle(Vec<ThreadId>),
+    NobodyCanRun,
+    /// Who can run goes round in circles.
+    NoProgress,
+}
 
 /// Somebody to write records for threads that are not there any more.
 pub fn reporter(probe: &Probe) -> Option<ThreadState> {
@@ -44,7 +55,7 @@ impl Scheduler {
         }
         // One that waits for a lock of its own is a deadlock too, unless the lock allows it; then it
         // would not wait.
-        drop(self.stuck(probe, thread, state, Some(circle)));
+        drop(self.stuck(probe, thread, state, Why::Circle(circle)));
     }
 
     /// Nobody of these can go on. Says so and ends the target, which would not end by itself.
@@ -53,15 +64,17 @@ impl Scheduler {
         probe: &Probe,
         thread: &mut ThreadState,
         mut state: MutexGuard<'a, State>,
-        circle: Option<Vec<ThreadId>>,
+        why: Why,
     ) -> MutexGuard<'a, State> {
         if let Some(debugger) = &probe.debugger {
             drop(state);
-            debugger.stop(probe, thread, Why::Deadlock);
+            debugger.stop(probe, thread, debug::Why::Deadlock);
             state = self.lock();
         }
-        let cycle = circle.is_some();
-        let involved = |e: &&Entry| circle.as_ref().is_none_or(|c| c.contains(&e.id));
+        let involved = |e: &&Entry| match &why {
+            Why::Circle(circle) => circle.contains(&e.id),
+            Why::NobodyCanRun | Why::NoProgress => true,
+        };
         let waits: Vec<wire::Wait> = state
             .table
             .iter()
@@ -73,9 +86,10 @@ impl Scheduler {
                     }
                     _ => StackId::NONE,
                 };
-                wait_of(entry, stack)
+                wait_of(entry, stack, matches!(why, Why::NoProgress))
             })
             .collect();
+        let cycle = matches!(why, Why::Circle(_));
         thread.write(&Record::Stuck { waits, cycle });
         state.write_all(thread);
         self.stop();
@@ -91,7 +105,7 @@ fn spot_of(entry: &Entry) -> Option<Spot> {
     entry.wanted.and(entry.asks_at).or(entry.spot)
 }
 
-fn wait_of(entry: &Entry, stack: StackId) -> wire::Wait {
+fn wait_of(entry: &Entry, stack: StackId, may_spin: bool) -> wire::Wait {
     let nowhere = Place { module: ModuleId::NONE, offset: 0 };
     let futex = match &entry.wait {
         Wait::Futex { addresses, .. } => addresses.first().map(|f| Address(f.address)),
@@ -103,6 +117,7 @@ fn wait_of(entry: &Entry, stack: StackId) -> wire::Wait {
         stack,
         wants: entry.wanted,
         futex,
+        spins: may_spin && matches!(entry.wait, Wait::Nothing),
         holds: entry.held.iter().map(|held| held.lock).collect(),
     }
 }

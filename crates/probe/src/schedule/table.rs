@@ -1,5 +1,6 @@
 //! The threads and what each waits for.
 
+use super::progress::Seen;
 use super::turn::Turn;
 use crate::memory::kernel::Descriptor;
 use crate::stacks::Spot;
@@ -35,6 +36,8 @@ pub struct Entry {
     pub returned: bool,
     /// A timer has sent it a signal that it has not been seen to take.
     pub signalled: bool,
+    /// How it was when it was looked at, to know if it gets on.
+    pub seen: Seen,
     /// It is on its way out.
     pub leaving: bool,
     /// Where it is, when that was looked at, and by which calls it got there.
@@ -111,6 +114,7 @@ impl Entry {
             waits_outside: false,
             signalled: false,
             returned: false,
+            seen: Seen::default(),
             leaving: false,
             spot: None,
             stack: StackId::NONE,

@@ -230,7 +230,9 @@ fn make(scheduler: &Scheduler, clock: i32, event: u64, id_at: u64) -> Option<i64
             match target::half(at + 12)? as i32 {
                 libc::SIGEV_NONE => None,
                 libc::SIGEV_THREAD_ID => {
-                    Some(Notice { signal, thread: target::half(at + 16), value: Some(value) })
+                    let said = target::half(at + 16)?;
+                    let thread = scheduler.ids.meant(&state, said).or(Some(said));
+                    Some(Notice { signal, thread, value: Some(value) })
                 }
                 _ => Some(Notice { signal, thread: None, value: Some(value) }),
             }

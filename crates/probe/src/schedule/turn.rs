@@ -3,8 +3,9 @@
 //! A thread without the turn waits on a word of its own: waking it wakes nobody else, and nobody
 //! spins (both were measured; spinning before the wait was disastrous on two processors).
 
+use super::stuck::Why;
 use super::table::{Wait, Woken};
-use super::{QUANTUM, Scheduler, State};
+use super::{ALONE, QUANTUM, Scheduler, State};
 use crate::memory::kernel::{self, Descriptor};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -206,6 +207,15 @@ impl Scheduler {
                 return (state, runnable[0].thread);
             }
             let deadline = state.next_deadline();
+            if state.is_hopeless(deadline) {
+                state = self.stuck(probe, thread, state, Why::NoProgress);
+            }
+            if let Some(deadline) =
+                deadline.filter(|_| state.clock.is_virtual() && state.stands_still())
+            {
+                state = self.pass_time(state, deadline);
+                continue;
+            }
             let can_wait = deadline.is_some() || state.table.awaits_recorded();
             let sleeper = deadline.filter(|d| self.may_hurry(&state, *d));
             let sleeper = sleeper.and_then(|d| state.table.due_at(d));
@@ -293,7 +303,7 @@ impl Scheduler {
         if !tries && !descriptors {
             return match deadline {
                 Some(deadline) => self.pass_time(state, deadline),
-                None => self.stuck(probe, thread, state, None),
+                None => self.stuck(probe, thread, state, Why::NobodyCanRun),
             };
         }
         // Who acts outside acts in real time, and so does our clock meanwhile.
@@ -363,6 +373,9 @@ impl Scheduler {
     pub(super) fn is_alone(&self, probe: &Probe, thread: &mut ThreadState) -> bool {
         let mut state = self.lock();
         let alone = !self.is_on() || state.table.len() <= 1;
+        if alone && self.is_on() && state.is_hopeless(state.next_deadline()) {
+            state = self.stuck(probe, thread, state, Why::NoProgress);
+        }
         if alone && state.timers.interrupt() {
             state.clock.work();
             state.fire_timers(probe);
@@ -370,7 +383,7 @@ impl Scheduler {
         let budget = match alone {
             // Who debugs may interrupt it, and so may a timer.
             true if probe.debugger.is_some() || state.timers.interrupt() => QUANTUM,
-            true => i64::MAX as u64,
+            true => ALONE * QUANTUM,
             false => state.quantum(),
         };
         thread.slots.set(slot::BUDGET, budget);
@@ -383,7 +396,7 @@ impl Scheduler {
 
 impl Wait {
     /// Does its end depend on somebody else than the target?
-    fn is_outside(&self) -> bool {
+    pub fn is_outside(&self) -> bool {
         match self {
             Wait::Descriptors(_) | Wait::Retry | Wait::Signal | Wait::Outside | Wait::Recorded => {
                 true

@@ -44,11 +44,7 @@ pub fn at_main(probe: &Probe, inherited: &BTreeSet<i32>) -> Option<&'static str>
     if probe.monitor.next_thread.load(Ordering::Relaxed) != first {
         return Some("it makes threads before main");
     }
-    match &probe.scheduler {
-        Some(scheduler) if scheduler.knows_own_id() => None,
-        Some(_) => Some("its C library keeps the thread's number where we do not know"),
-        None => Some("nobody says who may run"),
-    }
+    probe.scheduler.is_none().then_some("nobody says who may run")
 }
 
 /// The descriptors that are open, but for the one by which they are listed. The engine's own are

@@ -1,6 +1,8 @@
 //! What is remembered of a run while it lasts: threads, modules, stacks, and the findings as the
 //! detector gave them.
 
+use super::schema::Frame;
+use super::{Library, stack};
 use crate::names::Symbols;
 use crate::world::World;
 use raddle_model::finding::Finding;
@@ -141,19 +143,16 @@ impl Gathered {
         }
     }
 
-    /// A call stack of the same program, a line each; of one that is not known, the place alone.
-    pub fn stack_lines(
+    /// A call stack of the same program; of one that is not known, the place alone.
+    pub fn frames(
         &mut self,
         (stack, place): (StackId, Place),
-        symbols: &mut dyn Symbols,
-        base: &Path,
-    ) -> Vec<String> {
+        library: &mut dyn Library,
+    ) -> Vec<Frame> {
         let Some(program) = self.programs.last_mut() else { return Vec::new() };
-        let mut names = program.world.stack_names(stack, symbols);
-        if names.is_empty() {
-            names.push(program.world.place(place, symbols));
-        }
-        names.iter().map(|name| name.text(base)).collect()
+        let mut frames = stack::named(&mut program.world, stack, place, library);
+        stack::with_source(&mut frames, library);
+        frames
     }
 
     /// A call stack.

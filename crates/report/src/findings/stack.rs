@@ -25,11 +25,16 @@ pub(super) fn named(
         .collect()
 }
 
-/// What is known of a place without its callers: the function, and those it was inlined into.
-pub fn stack_at(module: &str, offset: u64, library: &mut dyn Library) -> Vec<Frame> {
-    let known = as_symbols(library).frames(module, offset);
-    let name = PlaceName { module: Some(module.into()), offset, frames: known };
-    let mut stack: Vec<Frame> = frames(&name).collect();
+/// A stack of modules and offsets, innermost first; all but the first are where calls return to.
+pub fn stack_of(places: &[(String, u64)], library: &mut dyn Library) -> Vec<Frame> {
+    let mut stack = Vec::new();
+    for (depth, (module, offset)) in places.iter().enumerate() {
+        let inside = offset.saturating_sub(u64::from(depth > 0));
+        let known = as_symbols(library).frames(module, inside);
+        let name =
+            PlaceName { module: Some(module.as_str().into()), offset: *offset, frames: known };
+        stack.extend(frames(&name));
+    }
     with_source(&mut stack, library);
     stack
 }

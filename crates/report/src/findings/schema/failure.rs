@@ -9,12 +9,14 @@ use serde_json::{Map, Value};
 pub struct Failure {
     /// Its name in this run: `H1`.
     pub id: String,
-    /// What happened, in words: `failed assertion`, `deadlock`, `killed by signal 11`.
+    /// What happened, in words: `failed assertion`, `deadlock`, `no progress`, `killed by
+    /// signal 11`.
     pub effect: String,
-    /// How the target ended: `{"exit": 3}`, `{"signal": 11}`, `"hang"`, `"deadlock"`.
+    /// How the target ended: `{"exit": 3}`, `{"signal": 11}`, `"hang"`, `"deadlock"`,
+    /// `"no-progress"`.
     #[serde(default)]
     pub end: Value,
-    /// Who waited for what, a line each, if it was a deadlock.
+    /// Who waited for what, a line each, if it was a deadlock or there was no progress.
     #[serde(default)]
     pub deadlock: Option<String>,
     /// The policy it was found with.
@@ -44,14 +46,18 @@ pub struct Failure {
 impl Failure {
     /// What an execution that does not end at all is called, and what explains it.
     pub const DEADLOCK: &str = "deadlock";
+    /// What one in which threads only spin is called.
+    pub const NO_PROGRESS: &str = "no progress";
     /// What explains all others.
     pub const FAILING: &str = "failing-execution";
 
     /// The kind of bug, a word of `raddle explain`.
     pub fn kind(&self) -> &'static str {
-        match self.effect == Failure::DEADLOCK || self.deadlock.is_some() {
-            true => Failure::DEADLOCK,
-            false => Failure::FAILING,
+        match self.effect.as_str() {
+            Failure::NO_PROGRESS => Failure::FAILING,
+            _ if self.deadlock.is_some() => Failure::DEADLOCK,
+            Failure::DEADLOCK => Failure::DEADLOCK,
+            _ => Failure::FAILING,
         }
     }
 

@@ -28,7 +28,8 @@ fn found_with(failure: &Failure) -> String {
 /// Who waited for what in a deadlock, a line each; that it is one is said already.
 pub(in crate::findings) fn waits(failure: &Failure) -> impl Iterator<Item = &str> {
     let text = failure.deadlock.as_deref().unwrap_or_default();
-    text.strip_prefix("deadlock: ").unwrap_or(text).lines()
+    let said = ["deadlock: ", "no progress: "];
+    said.iter().find_map(|said| text.strip_prefix(said)).unwrap_or(text).lines()
 }
 
 /// What repeats it.
