@@ -223,13 +223,15 @@ impl Settings {
 }
 
 /// Variables of ours that are no options: where things are kept, and what tests and `./dev` use.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 8] = [
     "RADDLE_CACHE_DIR",
     "RADDLE_ENGINE_CACHE",
     "RADDLE_BIN",
     "RADDLE_TEST_FULL",
     "RADDLE_CORPUS",
     "RADDLE_CORPUS_RUNS",
+    "RADDLE_HANG_PATIENCE",
+    "RADDLE_REHEARSE_HANG",
 ];
 
 /// The variable of an option.

@@ -246,6 +246,63 @@ fn signals_ignored_from_the_start_stay_ignored() {
     assert_eq!(ran.stdout, "alive\n");
 }
 
+/// A signal that is ignored from the start ends nothing, and whoever is started by the target
+/// ignores it too: so it is without us (`nohup`, background jobs of a script).
+#[test]
+fn ignored_signals_end_nothing_and_are_handed_down() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let program = r#"
+        #include <signal.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void handler(int signal) { (void)signal; write(1, "handled\n", 8); }
+        int main(int count, char **words) {
+            raise(SIGINT); raise(SIGQUIT);
+            puts("alive"); fflush(stdout);
+            signal(SIGHUP, SIG_IGN);
+            signal(SIGUSR1, handler);
+            /* One that fails must leave everything as it was. */
+            execl("/none", "none", (char *)0);
+            signal(SIGHUP, handler); raise(SIGHUP);
+            signal(SIGHUP, SIG_IGN);
+            execl("/bin/grep", "grep", "SigIgn", "/proc/self/status", (char *)0);
+        }
+    "#;
+    scratch.compile("ignores", program, &[]);
+    let run = |how: &str| {
+        let line = format!("trap '' INT QUIT; exec {how} ./ignores");
+        let shell = Command::new("sh").args(["-c", &line]).current_dir(scratch.path("")).output();
+        let ran = Ran::new(shell.unwrap());
+        visible(&ran.exits(0).stdout)
+    };
+    let native = run("");
+    assert!(native.starts_with("alive\nhandled\nSigIgn:\t") && native.ends_with("7\n"), "{native}");
+    let raddle = support::raddle();
+    for command in ["run", "events --only sync --output events"] {
+        assert_eq!(run(&format!("{} {command} --timeout 60s --", raddle.display())), native);
+    }
+
+    // What the child of a vfork says about signals is not its parent's.
+    let script = "import signal, subprocess, os\n\
+                  subprocess.run(['grep', 'SigIgn', '/proc/self/status'])\n\
+                  os.kill(os.getpid(), signal.SIGPIPE)\n\
+                  print('alive')\n";
+    let script = scratch.put("spawns.py", script);
+    let native = Ran::new(Command::new("python3").arg(&script).output().unwrap());
+    assert!(native.exits(0).stdout.ends_with("alive\n"), "{native:?}");
+    let ran = scratch.events(&["--only", "sync", "--output", "events"], &[&"python3", &script]);
+    assert_eq!(visible(&ran.exits(0).stdout), visible(&native.stdout));
+}
+
+/// Without the two signals that the C library keeps to itself: whether they are ignored depends on who
+/// started us.
+fn visible(ignored: &str) -> String {
+    ignored.replace("\t00000001", "\t00000000").replace("\t000000008", "\t000000000")
+}
+
 #[test]
 fn wrong_use_is_125_and_help_is_not() {
     let run = |arguments: &[&str]| {
@@ -300,20 +357,38 @@ print("code", os.waitstatus_to_exitcode(status))
 #[test]
 fn ctrl_c_at_a_terminal_is_the_targets() {
     let scratch = Scratch::new();
-    let typed = |script: &str| {
+    let typed = |arguments: &[&str]| {
         let ran = Command::new("python3")
             .args(["-c", AT_A_TERMINAL])
             .arg(support::raddle())
-            .args(["events", "--timeout", "60s", "--engine", "bare", "--", "sh", "-c", script])
+            .args(arguments)
             .current_dir(scratch.path(""))
             .output()
             .unwrap();
         Ran::new(ran).exits(0).stdout.clone()
     };
-    let caught = typed("trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.05; done");
+    let bare = |script: &str| {
+        typed(&["events", "--timeout", "60s", "--engine", "bare", "--", "sh", "-c", script])
+    };
+    let caught = bare("trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 0.05; done");
     assert!(caught.contains("caught") && caught.ends_with("code 7\n"), "{caught}");
-    let died = typed("echo ready; while :; do sleep 0.05; done");
+    let died = bare("echo ready; while :; do sleep 0.05; done");
     assert!(died.ends_with("code 130\n"), "{died}");
+
+    if !support::has_probe() {
+        return;
+    }
+    // What was found is told, after the target has died of it.
+    let race = "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                int counter; static void *work(void *x) { counter++; return x; }\n\
+                int main(void) { pthread_t thread; pthread_create(&thread, 0, work, 0);\n\
+                counter++; pthread_join(thread, 0); puts(\"ready\"); fflush(stdout);\n\
+                for (;;) pause(); }";
+    scratch.compile("race", race, &[]);
+    let told = typed(&["run", "--timeout", "60s", "--", "./race"]);
+    for part in ["data race on counter", "signal 2 killed the target", "code 66\n"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 /// An installed copy that everybody may use, as `./dev dist` lays it out; `None` if this is not
@@ -438,6 +513,7 @@ fn a_process_that_never_finishes_ending_is_killed_and_is_our_failure() {
     command.args(["events", "--only", "sync", "--", "true"]).current_dir(scratch.path(""));
     let ran = Ran::new(command.output().unwrap());
     ran.exits(125);
-    assert!(ran.stderr.contains("within 30 seconds"), "{ran:?}");
+    assert!(ran.stderr.contains("within 30 seconds and was killed: thread "), "{ran:?}");
+    assert!(ran.stderr.contains(", waits in pause (libc.so.6+"), "{ran:?}");
     assert!(started.elapsed() >= Duration::from_secs(30));
 }

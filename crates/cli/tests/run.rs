@@ -352,3 +352,62 @@ fn what_cannot_be_done_leaves_nothing() {
     let none = said(&["report"], 125);
     assert_eq!(none, "raddle: there is no report in .raddle; `raddle run` makes one\n");
 }
+
+/// The owner's instance of a variable is known by the owner, also where alignment moves it.
+#[test]
+fn thread_local_variables_are_named_with_their_thread() {
+    let source = r#"
+        #include <pthread.h>
+        static __thread long padding[3];
+        static ALIGNED __thread int counter = 1;
+        static __thread struct { int first, second; } pair;
+        static int *shared, *member;
+        static void *other(void *x) { *shared += 1; *member += 1; return x; }
+        static void *owner(void *x) {
+            pthread_t thread;
+            shared = &counter; member = &pair.second;
+            pthread_create(&thread, 0, other, 0);
+            counter += 1; pair.second += 1;
+            pthread_join(thread, 0);
+            return x;
+        }
+        int main(int count, char **words) {
+            pthread_t thread;
+            padding[1] = count;
+            if (count > 1) { owner(words); return 0; }
+            pthread_create(&thread, 0, owner, 0);
+            pthread_join(thread, 0);
+        }
+    "#;
+    let second = [("-g", "pair.second"), ("-g0", "pair+0x4")];
+    for (alignment, (debug, member), linking) in [
+        ("-DALIGNED=", second[0], "-pie"),
+        ("-DALIGNED=__attribute__((aligned(64)))", second[0], "-static"),
+        ("-DALIGNED=__attribute__((aligned(128)))", second[1], "-pie"),
+    ] {
+        if !support::has_probe() {
+            return;
+        }
+        let scratch = Scratch::new();
+        scratch.compile("locals", source, &[alignment, debug, linking]);
+        for (arguments, thread) in [(&["./locals"][..], 2), (&["./locals", "x"], 1)] {
+            let arguments = [&["run", "--out", "out", "--"], arguments].concat();
+            let ran = Ran::new(command(&scratch, &arguments).output().unwrap());
+            ran.exits(66);
+            let json = report(&scratch.path("out/report.json"));
+            let of = |finding: &Value| {
+                let location = &finding["location"];
+                assert_eq!(location["kind"], "thread-local", "{ran:?}");
+                assert_eq!(location["thread"], thread, "{ran:?}");
+                location["name"].as_str().unwrap().to_owned()
+            };
+            let mut names: Vec<String> =
+                json["findings"].as_array().unwrap().iter().map(of).collect();
+            names.sort();
+            assert_eq!(names, ["counter", member], "{alignment} {linking}: {ran:?}");
+            let said = format!("data race on counter (thread-local of T{thread}) (");
+            assert!(ran.stderr.contains(&said), "{ran:?}");
+            std::fs::remove_dir_all(scratch.path("out")).unwrap();
+        }
+    }
+}

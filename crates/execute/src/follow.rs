@@ -8,7 +8,7 @@ use raddle_wire::log::{LogReader, Merger, Record, State};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -74,6 +74,8 @@ pub(crate) struct Followed {
     pub events: u64,
     /// Who did the last of them, and where.
     pub last: Option<(ThreadId, Place)>,
+    /// The kernel's numbers of its threads.
+    pub threads: HashMap<u32, ThreadId>,
     /// What the scheduler did.
     pub control: Control,
     reader: LogReader,
@@ -95,6 +97,7 @@ impl Followed {
             failure: None,
             events: 0,
             last: None,
+            threads: HashMap::new(),
             control: Control::default(),
             reader,
             merger: Merger::default(),
@@ -150,6 +153,7 @@ impl Followed {
             next: &mut self.next,
             events: &mut self.events,
             last: &mut self.last,
+            threads: &mut self.threads,
             forked: &mut progress.forked,
         };
         let read = self.reader.poll(|record| match record {
@@ -167,8 +171,8 @@ impl Followed {
             }
             Record::Counts { thread, places } => observer.counts(pid, thread, places),
             Record::EventCounts { thread, counts } => observer.event_counts(pid, thread, counts),
-            Record::Finding { number, finding, block } => {
-                observer.finding(pid, number, finding, block);
+            Record::Finding { number, finding, block, thread_local } => {
+                observer.finding(pid, number, finding, block, thread_local);
             }
             Record::Looked { accesses, synchronisations, locks } => {
                 observer.looked(pid, Looked { accesses, synchronisations, locks });
@@ -214,6 +218,7 @@ impl Followed {
                 next: &mut self.next,
                 events: &mut self.events,
                 last: &mut self.last,
+                threads: &mut self.threads,
                 forked: &mut progress.forked,
             };
             let pid = self.reader.pid();
@@ -267,6 +272,7 @@ struct Delivery<'a> {
     next: &'a mut Option<Event>,
     events: &'a mut u64,
     last: &'a mut Option<(ThreadId, Place)>,
+    threads: &'a mut HashMap<u32, ThreadId>,
     forked: &'a mut Vec<u32>,
 }
 
@@ -295,8 +301,12 @@ impl Delivery<'_> {
     }
 
     fn hand_over(&mut self, pid: u32, observer: &mut dyn Observer, event: Event) {
-        if let EventKind::ProcessForked { child } = event.kind {
-            self.forked.push(child);
+        match event.kind {
+            EventKind::ProcessForked { child } => self.forked.push(child),
+            EventKind::ThreadStart { os_id, .. } => {
+                self.threads.insert(os_id, event.thread);
+            }
+            _ => {}
         }
         *self.events += 1;
         *self.last = Some((event.thread, event.place));

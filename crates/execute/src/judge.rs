@@ -33,8 +33,10 @@ pub(crate) struct Ended {
     pub timed_out: bool,
     /// We asked it to end, or killed it when it did not, because it had run long enough.
     pub stopped: bool,
-    /// We killed it because it would not end.
-    pub stuck: bool,
+    /// We killed it because it would not end; where its threads were.
+    pub stuck: Option<String>,
+    /// The process that we killed because it hung in code of ours, and where.
+    pub hung: Option<(u32, String)>,
     /// The logs, in order of appearance.
     pub logs: Vec<LogEnd>,
     /// Modules without names.
@@ -79,9 +81,16 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
         let why = log.failure.as_deref().unwrap_or("it did not say why");
         return ours(log.process, format!("{why}, {}", log.whereabouts));
     }
-    if ended.stuck {
+    if let Some((process, what)) = ended.hung {
+        return match ended.logs.iter().rfind(|log| log.process == process) {
+            Some(log) => ours(process, format!("{what}, {}", log.whereabouts)),
+            None => ours(process, what),
+        };
+    }
+    if let Some(places) = ended.stuck {
         let seconds = ENDING_PATIENCE.as_secs();
-        return ours(first, format!("it did not end within {seconds} seconds and was killed"));
+        let what = format!("it did not end within {seconds} seconds and was killed: {places}");
+        return ours(first, what);
     }
     let mut warnings = ended.warnings;
     let killed = ended.logs.iter().filter(|l| l.process != first && l.state == State::Running);
@@ -137,7 +146,8 @@ mod tests {
             probed: true,
             timed_out: false,
             stopped: false,
-            stuck: false,
+            stuck: None,
+            hung: None,
             logs: logs.iter().map(log).collect(),
             without_symbols: Vec::new(),
             warnings: Vec::new(),
@@ -185,8 +195,15 @@ mod tests {
                         no room for a chunk, after 5 events";
             assert_eq!((error.exit_code(), error.to_string()), (125, text.into()));
         }
-        let stuck = Ended { stuck: true, ..ended(9, &[(1, State::Ending)]) };
-        assert!(judge(stuck).unwrap_err().to_string().contains("within 30 seconds"));
+        let stuck = Some("thread 1, is at work".to_owned());
+        let stuck = Ended { stuck, ..ended(9, &[(1, State::Ending)]) };
+        let text = judge(stuck).unwrap_err().to_string();
+        assert!(text.ends_with("within 30 seconds and was killed: thread 1, is at work"), "{text}");
+        let hung = Some((1, "it hung".to_owned()));
+        let hung = Ended { hung, ..ended(9, &[(1, State::Running)]) };
+        let error = judge(hung).unwrap_err();
+        let text = "Raddle failed inside the target, process 1: it hung, after 5 events";
+        assert_eq!((error.exit_code(), error.to_string()), (125, text.into()));
     }
 
     #[test]

@@ -29,6 +29,9 @@ const MAX_OPTIONS: usize = 2047;
 /// costs page cache; smaller makes the target wait whenever we are not scheduled.
 const MAX_LAG: u64 = 32 << 20;
 
+/// Makes the probe hang, so that it can be seen what comes of it; for tests.
+const REHEARSE_HANG_VARIABLE: &str = "RADDLE_REHEARSE_HANG";
+
 /// What a target is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -147,6 +150,7 @@ fn write_options(
         silent: request.silent,
         debug: request.debug.clone(),
         serve,
+        rehearse_hang: std::env::var_os(REHEARSE_HANG_VARIABLE).is_some(),
     };
     let file = directory.join(OPTIONS_FILE);
     let context = format!("writing {}", file.display());

@@ -5,8 +5,8 @@
 //! schedules only. Before the launch: [`target`] finds and judges the program as the
 //! kernel would, [`engine`] finds our own libraries. Then [`launch`] starts it, and [`supervise`]
 //! follows every log that appears in the run directory ([`directory`]) until the target is gone,
-//! answering the probe's questions about modules ([`facts`]) and passing signals on
-//! ([`signals`]). What went wrong is an [`ExecuteError`]: ours, and never to be mistaken for how
+//! answering the probe's questions about modules ([`facts`]), passing signals on ([`signals`])
+//! and looking whether we hang ([`hang`]). What went wrong is an [`ExecuteError`]: ours, and never to be mistaken for how
 //! the target ended, which is an [`Outcome`].
 
 mod control;
@@ -15,6 +15,7 @@ pub mod engine;
 mod error;
 mod facts;
 mod follow;
+mod hang;
 mod judge;
 mod launch;
 pub mod server;
@@ -33,7 +34,7 @@ pub use engine::EngineFiles;
 use raddle_hooks::HookSet;
 use raddle_model::finding::Finding;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::log::HeapBlock;
+use raddle_wire::log::{HeapBlock, ThreadLocal};
 use raddle_wire::options::{
     DebugOptions, DetectorChoice, MemoryMode, PlaceCount, PlaceFilter, Rules, ScheduleOptions,
 };
@@ -138,13 +139,15 @@ pub trait Observer {
     fn event_counts(&mut self, process: u32, thread: ThreadId, counts: Vec<(String, Place, u64)>);
 
     /// A finding of the detector: when it is new and again when its count is final, so the last
-    /// call with a number holds. `block` is the heap block that the memory belongs to.
+    /// call with a number holds. `block` is the heap block that the memory belongs to, `thread_local`
+    /// the thread whose local variables may include it.
     fn finding(
         &mut self,
         _process: u32,
         _number: u32,
         _finding: Finding,
         _block: Option<HeapBlock>,
+        _thread_local: Option<ThreadLocal>,
     ) {
     }
 

@@ -10,6 +10,7 @@ mod channel;
 use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle};
+use crate::hang::HangWatch;
 use crate::judge::{Ended, LogEnd, judge};
 use crate::launch::{self, Start};
 use crate::supervise::descendants;
@@ -18,11 +19,12 @@ use crate::{
 };
 use channel::Channel;
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_wire::log::{facts_file, log_file};
+use raddle_wire::log::{State, facts_file, log_file};
 use raddle_wire::options::PlaceCount;
 use raddle_wire::serve::Reply;
 pub use raddle_wire::serve::Request;
 use rustix::process::Signal;
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -143,6 +145,7 @@ impl Server {
         let started = Instant::now();
         let mut copy = Copy::of(0);
         let mut pause = PAUSES[0];
+        let mut hangs = HangWatch::new();
         let status = loop {
             let is_over = self.channel.is_over();
             match self.channel.reply()? {
@@ -161,6 +164,7 @@ impl Server {
                         pause = (pause * 2).min(PAUSES[1]);
                         self.follow(&mut copy, observer)?;
                     }
+                    copy.look_for_hangs(&mut hangs)?;
                 }
             }
         };
@@ -193,7 +197,8 @@ impl Server {
             probed: true,
             timed_out: copy.killed.is_some(),
             stopped: false,
-            stuck: false,
+            stuck: None,
+            hung: None,
             logs: copy.log.iter_mut().map(LogEnd::of).collect(),
             without_symbols: self.without_symbols.clone(),
             warnings: self.warnings.clone(),
@@ -281,6 +286,14 @@ impl Copy {
     fn of(pid: u32) -> Copy {
         let process = ProcessHandle::open(pid);
         Copy { pid, process, log: None, forked: false, questions: 0, killed: None }
+    }
+
+    /// That it hangs in code of ours is an error.
+    fn look_for_hangs(&mut self, hangs: &mut HangWatch) -> Result<(), String> {
+        let Some(log) = self.log.as_mut().filter(|_| hangs.is_due()) else { return Ok(()) };
+        let running = log.state() == State::Running;
+        let found = if running { hangs.look(&[self.pid]) } else { hangs.look(&[]) };
+        found.map_or(Ok(()), |hang| Err(hang.tell(&HashMap::new())))
     }
 
     /// Kills it when its time is up; that it goes on for long after that is an error.

@@ -4,12 +4,15 @@
 use crate::control::Control;
 use crate::facts::{FactsMaker, Question};
 use crate::follow::{Followed, ProcessHandle, Progress};
+use crate::hang::{HangWatch, whereabouts};
 use crate::judge::{ENDING_PATIENCE, Ended, LogEnd, judge};
 use crate::signals::Signals;
 use crate::{EngineMode, ExecuteError, Execution, Observer, Outcome};
+use raddle_model::ThreadId;
 use raddle_wire::log::{State, log_file};
 use rustix::event::Timespec;
 use rustix::process::Signal;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +60,9 @@ pub(crate) fn supervise(
         ending: None,
         timed_out: false,
         stopped: false,
-        stuck: false,
+        stuck: None,
+        hangs: HangWatch::new(),
+        hung: None,
     };
     let result = supervisor.run(observer);
     if result.is_err() {
@@ -90,7 +95,11 @@ struct Supervisor<'a> {
     timed_out: bool,
     /// It was asked to end.
     stopped: bool,
-    stuck: bool,
+    /// It would not end: where its threads were.
+    stuck: Option<String>,
+    hangs: HangWatch,
+    /// The process that hung in code of ours, and where.
+    hung: Option<(u32, String)>,
 }
 
 impl Supervisor<'_> {
@@ -114,6 +123,7 @@ impl Supervisor<'_> {
             }
             self.pass_signals_on();
             self.keep_time();
+            self.look_for_hangs();
             pause = if records > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
             observer.idle();
             self.pause(pause, status.is_some());
@@ -255,14 +265,48 @@ impl Supervisor<'_> {
             }
         }
         let pid = self.pid;
-        let state = self.logs.iter_mut().rfind(|log| log.pid() == pid).map(Followed::state);
-        if state == Some(State::Ending) {
+        let Some(log) = self.logs.iter_mut().rfind(|log| log.pid() == pid) else { return };
+        if log.state() == State::Ending {
             let since = *self.ending.get_or_insert_with(Instant::now);
             if since.elapsed() >= ENDING_PATIENCE {
-                self.stuck = true;
+                if self.stuck.is_none() {
+                    self.stuck = Some(whereabouts(pid, &self.threads(pid)));
+                }
                 self.kill_all();
             }
         }
+    }
+
+    /// Kills everything if one of the processes hangs, and that is our doing.
+    fn look_for_hangs(&mut self) {
+        if self.hung.is_some() {
+            return self.kill_all();
+        }
+        if self.facts.is_none() || !self.hangs.is_due() {
+            return;
+        }
+        // What a process has become by `exec` need not run under the engine: its last log counts.
+        let mut last: HashMap<u32, State> = HashMap::new();
+        for log in &mut self.logs {
+            last.insert(log.pid(), log.state());
+        }
+        let running: Vec<u32> =
+            last.iter().filter(|(_, s)| **s == State::Running).map(|(pid, _)| *pid).collect();
+        let Some(hang) = self.hangs.look(&running) else { return };
+        let what = hang.tell(&self.threads(hang.process));
+        self.hung = Some((hang.process, what));
+        self.kill_all();
+    }
+
+    /// The threads of a process by the kernel's numbers. Under a policy the target sees others, and
+    /// so do we.
+    fn threads(&self, process: u32) -> HashMap<u32, ThreadId> {
+        let is_free = match &self.execution.engine {
+            EngineMode::Probe(request) => request.schedule.is_none(),
+            EngineMode::Bare => false,
+        };
+        let log = self.logs.iter().rfind(|log| is_free && log.pid() == process);
+        log.map(|log| log.threads.clone()).unwrap_or_default()
     }
 
     /// Kills what we started and what came of it: a child left behind would keep the target's
@@ -303,7 +347,8 @@ impl Supervisor<'_> {
             probed: self.facts.is_some(),
             timed_out: self.timed_out,
             stopped: self.stopped,
-            stuck: self.stuck,
+            stuck: self.stuck.take(),
+            hung: self.hung.take(),
             logs: self.logs.iter_mut().map(LogEnd::of).collect(),
             without_symbols: std::mem::take(&mut self.without_symbols),
             warnings: std::mem::take(&mut self.warnings),

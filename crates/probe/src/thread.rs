@@ -8,11 +8,13 @@ use crate::analysis::{AccessCache, Recent, Touching};
 use crate::debug::At;
 use crate::memory::Reservation;
 use crate::memory::kept::Kept;
+use crate::memory::kernel::SignalAction;
 use crate::memory::log::{Log, Writer};
 use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
+use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
 use crate::schedule::{PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
@@ -83,6 +85,10 @@ pub struct ThreadState {
     pub input: Option<PendingInput>,
     /// The path of the file that is being opened.
     pub system_call_path: Option<String>,
+    /// What the child of a vfork has said about signals.
+    pub dispositions: Option<Box<Dispositions>>,
+    /// Signals that the kernel ignores while the program becomes another, and what it did with them.
+    pub handed_down: Vec<(u32, SignalAction)>,
     log: Option<Arc<Log>>,
     writer: Writer,
     counts: FxHashMap<(usize, Place), (&'static str, u64)>,
@@ -169,6 +175,8 @@ impl ThreadState {
             changed_path: None,
             input: None,
             system_call_path: None,
+            dispositions: None,
+            handed_down: Vec::new(),
             log,
             writer: Writer::new(id),
             counts: FxHashMap::default(),

@@ -38,7 +38,7 @@ pub use stack::stack_of;
 pub(crate) use stack::with_source;
 
 pub use filter::{Filter, Judgement, Selector};
-pub use gather::{Block, Gathered, Looked};
+pub use gather::{Block, Gathered, Local, Looked};
 pub use merge::merge;
 pub use party::{Deed, Party, Wait, Wanted};
 pub use rate::Rate;
@@ -58,6 +58,12 @@ pub trait Library: Symbols {
 
     /// The whole variable around an offset of a module.
     fn extent(&mut self, module: &str, offset: u64) -> Option<Extent>;
+
+    /// The thread-local variable of a program that lies so many bytes below a thread's pointer, and
+    /// the whole of it.
+    fn thread_local(&mut self, _program: &str, _below: u64) -> Option<(String, Extent)> {
+        None
+    }
 
     /// A line of a source file, from 1, if the file can be read.
     fn source_line(&mut self, file: &str, line: u32) -> Option<String>;

@@ -6,13 +6,15 @@ use crate::elf::Image;
 use crate::error::SymbolError;
 use crate::mini_debug_info;
 use crate::symtab::SymbolTable;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) struct Binary {
     pub image: Image,
     pub symbols: SymbolTable,
     /// Debug information, wherever it was found.
     pub dwarf: Option<Sections>,
+    /// Where split debug information may have been packed.
+    pub packages: Vec<PathBuf>,
     /// Is there a symbol table or debug information beyond the exports?
     pub has_symbols: bool,
 }
@@ -33,7 +35,8 @@ impl Binary {
             .layout
             .has_debug_information()
             .then(|| Sections::load(holder, sources.find_alternative(holder).as_ref()));
-        Ok(Binary { image, symbols, dwarf, has_symbols })
+        let packages = packages(&image, separate.as_ref());
+        Ok(Binary { image, symbols, dwarf, packages, has_symbols })
     }
 
     /// The address of an offset from where the module is loaded.
@@ -45,4 +48,21 @@ impl Binary {
     pub fn offset(&self, address: u64) -> u64 {
         address.wrapping_sub(self.image.layout.base)
     }
+}
+
+/// The names that packages of split debug information go by: the file's, links resolved or not, or
+/// its debug file's, with another ending.
+fn packages(image: &Image, separate: Option<&Image>) -> Vec<PathBuf> {
+    let with_ending = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".dwp");
+        PathBuf::from(name)
+    };
+    let mut found = vec![with_ending(&image.path)];
+    found.extend(image.path.canonicalize().ok().map(|path| with_ending(&path)));
+    if let Some(separate) = separate {
+        found.push(with_ending(&separate.path));
+        found.push(separate.path.with_extension("dwp"));
+    }
+    found
 }

@@ -3,7 +3,7 @@
 //! [`Sections`] takes the sections out of a file (uncompressing where needed, sharing the file's bytes
 //! where not); a [`View`] is a short-lived reader over them. An entry is named by a [`Die`], so
 //! indexes can outlive a view. Only what the symboliser needs is here: partial units, references
-//! between units, type signatures (DWARF 5) and dwz's supplementary file. Of split DWARF (`.dwo`)
+//! between units, type signatures (DWARF 5) and dwz's supplementary file. Of split DWARF (`.dwo`, `.dwp`)
 //! only functions are read, by [`crate::frames`]; variables are then known by the symbol table.
 
 use crate::elf::Image;
@@ -56,15 +56,24 @@ impl Sections {
 
 /// The half of a unit's debug information that the compiler left in a file of its own (`.dwo`).
 pub(crate) fn split_half(image: &Image, parent: &gimli::Dwarf<Shared>) -> gimli::Dwarf<Shared> {
-    let Ok(mut half) = gimli::Dwarf::load(|id| {
-        let name = id.dwo_name();
-        Ok::<_, std::convert::Infallible>(match name.map(|name| image.section_data(name)) {
-            Some(data) => Shared::new(Arc::from(&*data), LittleEndian),
-            None => Shared::new(Arc::from([]), LittleEndian),
-        })
-    });
+    let Ok(mut half) =
+        gimli::Dwarf::load(|id| Ok::<_, std::convert::Infallible>(split_section(image, id)));
     half.make_dwo(parent);
     half
+}
+
+/// Many such halves, packed into one file (`.dwp`).
+pub(crate) fn package(image: &Image) -> Option<gimli::DwarfPackage<Shared>> {
+    let empty = Shared::new(Arc::from([]), LittleEndian);
+    let load = |id| Ok::<_, gimli::Error>(split_section(image, id));
+    gimli::DwarfPackage::load(load, empty).ok()
+}
+
+fn split_section(image: &Image, id: SectionId) -> Shared {
+    match id.dwo_name().map(|name| image.section_data(name)) {
+        Some(data) => Shared::new(Arc::from(&*data), LittleEndian),
+        None => Shared::new(Arc::from([]), LittleEndian),
+    }
 }
 
 fn section(image: &Image, id: SectionId) -> Shared {
@@ -285,13 +294,29 @@ impl<'d> Unit<'d> {
 
     /// The variables with a fixed address, static ones inside functions included.
     pub fn variables(&self) -> Vec<(u64, Die)> {
+        self.variables_at(|location| self.fixed_address(location))
+    }
+
+    /// The thread-local variables, by their offsets in the segment of those.
+    pub fn thread_locals(&self) -> Vec<(u64, Die)> {
+        self.variables_at(|location| self.thread_local_offset(location))
+    }
+
+    fn variables_at(
+        &self,
+        place: impl Fn(&AttributeValue<Slice<'d>>) -> Option<u64>,
+    ) -> Vec<(u64, Die)> {
         let mut found = Vec::new();
         // A unit that breaks off keeps what was found so far.
-        let _ = self.read_variables(&mut found);
+        let _ = self.read_variables(&mut found, place);
         found
     }
 
-    fn read_variables(&self, found: &mut Vec<(u64, Die)>) -> gimli::Result<()> {
+    fn read_variables(
+        &self,
+        found: &mut Vec<(u64, Die)>,
+        place: impl Fn(&AttributeValue<Slice<'d>>) -> Option<u64>,
+    ) -> gimli::Result<()> {
         let mut entries = self.unit.entries_raw(None)?;
         while !entries.is_empty() {
             let offset = entries.next_offset();
@@ -305,7 +330,7 @@ impl<'d> Unit<'d> {
             for specification in shape.attributes() {
                 let attribute = entries.read_attribute(*specification)?;
                 if attribute.name() == gimli::DW_AT_location
-                    && let Some(address) = self.fixed_address(&attribute.value())
+                    && let Some(address) = place(&attribute.value())
                 {
                     found.push((address, self.die(offset)));
                 }
@@ -410,6 +435,21 @@ impl<'d> Unit<'d> {
             _ => return None,
         };
         operations.next().ok()?.is_none().then_some(address)
+    }
+
+    /// The offset that an expression of a constant and `DW_OP_form_tls_address` means.
+    fn thread_local_offset(&self, location: &AttributeValue<Slice<'d>>) -> Option<u64> {
+        let mut operations = location.exprloc_value()?.operations(self.unit.encoding());
+        let offset = match operations.next().ok()?? {
+            gimli::Operation::UnsignedConstant { value } => value,
+            gimli::Operation::AddressIndex { index }
+            | gimli::Operation::ConstantIndex { index } => {
+                self.dwarf.address(&self.unit, index).ok()?
+            }
+            _ => return None,
+        };
+        let is_local = matches!(operations.next().ok()??, gimli::Operation::TLS);
+        (is_local && operations.next().ok()?.is_none()).then_some(offset)
     }
 }
 

@@ -38,6 +38,17 @@ pub(crate) struct Layout {
     loads: Vec<(Range<u64>, Range<usize>)>,
     /// The file's length.
     pub length: u64,
+    /// Its thread-local variables.
+    pub thread_locals: Option<ThreadLocals>,
+}
+
+/// The segment of thread-local variables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadLocals {
+    pub size: u64,
+    /// Bytes from its start up to the thread's pointer, if this is the program itself: the block
+    /// ends there, but for what alignment asks.
+    pub below: u64,
 }
 
 /// One section.
@@ -69,6 +80,7 @@ impl Layout {
             alternative_link: (file.gnu_debugaltlink().ok().flatten())
                 .map(|(n, id)| (bytes_path(n), id.to_vec())),
             soname: soname(&file),
+            thread_locals: thread_locals(&file),
             loads: loads(&file).map(|s| (address_range(s), file_range(s))).collect(),
             ..Layout::default()
         };
@@ -227,6 +239,16 @@ fn loads<'data, R: ReadRef<'data>>(
 fn file_range(segment: &elf::ProgramHeader64<LE>) -> Range<usize> {
     let start = segment.p_offset(LE) as usize;
     start..start.saturating_add(segment.p_filesz(LE) as usize)
+}
+
+fn thread_locals<'data, R: ReadRef<'data>>(file: &ElfFile64<'data, LE, R>) -> Option<ThreadLocals> {
+    let mut segments = file.elf_program_headers().iter();
+    let segment = segments.find(|segment| segment.p_type(LE) == elf::PT_TLS)?;
+    let size = segment.p_memsz(LE);
+    let alignment = segment.p_align(LE).max(1);
+    let first = segment.p_vaddr(LE).wrapping_neg() & (alignment - 1);
+    let below = size.saturating_sub(first).checked_next_multiple_of(alignment)? + first;
+    Some(ThreadLocals { size, below })
 }
 
 fn address_range(segment: &elf::ProgramHeader64<LE>) -> Range<u64> {

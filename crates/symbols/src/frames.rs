@@ -8,6 +8,7 @@ use crate::elf::Image;
 use crate::plt;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,21 +28,27 @@ pub struct Frame {
 }
 
 /// Line and function tables of one module, filled in unit by unit as they are needed.
-pub(crate) struct Lines(addr2line::Context<Shared>);
+pub(crate) struct Lines {
+    context: addr2line::Context<Shared>,
+    packages: Vec<PathBuf>,
+    /// Those of them that are there, opened when a unit is found to be split.
+    opened: OnceCell<Vec<gimli::DwarfPackage<Shared>>>,
+}
 
 impl Lines {
-    pub fn new(sections: &Sections) -> Option<Lines> {
-        addr2line::Context::from_dwarf(sections.share()).ok().map(Lines)
+    pub fn new(sections: &Sections, packages: &[PathBuf]) -> Option<Lines> {
+        let context = addr2line::Context::from_dwarf(sections.share()).ok()?;
+        Some(Lines { context, packages: packages.to_vec(), opened: OnceCell::new() })
     }
 
     fn frames(&self, address: u64) -> Vec<Frame> {
         let mut found = Vec::new();
-        let mut looked_up = self.0.find_frames(address);
+        let mut looked_up = self.context.find_frames(address);
         let frames = loop {
             match looked_up {
                 LookupResult::Output(frames) => break frames,
                 LookupResult::Load { load, continuation } => {
-                    looked_up = continuation.resume(split_half_of(&load));
+                    looked_up = continuation.resume(self.split_half_of(&load));
                 }
             }
         };
@@ -62,10 +69,20 @@ impl Lines {
         }
         found
     }
+
+    /// The other half of a unit with split debug information: from a package beside the module, or
+    /// from where the compiler put it.
+    fn split_half_of(&self, load: &SplitDwarfLoad<Shared>) -> Option<Arc<gimli::Dwarf<Shared>>> {
+        let open = |path: &PathBuf| dwarf::package(&Image::open(path).ok()?);
+        let packages = self.opened.get_or_init(|| self.packages.iter().filter_map(open).collect());
+        let find = |package: &gimli::DwarfPackage<Shared>| {
+            package.find_cu(load.dwo_id, &load.parent).ok().flatten()
+        };
+        packages.iter().find_map(find).map(Arc::new).or_else(|| compiled_half_of(load))
+    }
 }
 
-/// The other half of a unit with split debug information, if it is where the compiler put it.
-fn split_half_of(load: &SplitDwarfLoad<Shared>) -> Option<Arc<gimli::Dwarf<Shared>>> {
+fn compiled_half_of(load: &SplitDwarfLoad<Shared>) -> Option<Arc<gimli::Dwarf<Shared>>> {
     let text = |part: &Shared| String::from_utf8_lossy(part.bytes()).into_owned();
     let mut path = load.comp_dir.as_ref().map(text).map(PathBuf::from).unwrap_or_default();
     path.push(load.path.as_ref().map(text)?);

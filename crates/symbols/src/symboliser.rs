@@ -34,6 +34,7 @@ struct Module {
     binary: Binary,
     lines: OnceCell<Option<Lines>>,
     variables: OnceCell<VariableIndex>,
+    thread_locals: OnceCell<VariableIndex>,
 }
 
 impl Symboliser {
@@ -68,7 +69,9 @@ impl Symboliser {
 
     fn read_frames(&mut self, path: &Path, offset: u64) -> Vec<Frame> {
         let Some(module) = self.module(path) else { return vec![Frame::default()] };
-        let lines = module.lines.get_or_init(|| module.binary.dwarf.as_ref().and_then(Lines::new));
+        let binary = &module.binary;
+        let read = || Lines::new(binary.dwarf.as_ref()?, &binary.packages);
+        let lines = module.lines.get_or_init(read);
         frames::frames(&module.binary, lines.as_ref(), module.binary.address(offset))
     }
 
@@ -79,6 +82,18 @@ impl Symboliser {
         let index = module.variables.get_or_init(|| VariableIndex::new(binary));
         let address = binary.address(offset);
         index.find(binary, address).or_else(|| variables::from_symbols(binary, address))
+    }
+
+    /// The thread-local variable of a program so many bytes below a thread's pointer.
+    pub fn thread_local(&mut self, path: &Path, below: u64) -> Option<Variable> {
+        let module = self.module(path)?;
+        let binary = &module.binary;
+        let segment = binary.image.layout.thread_locals?;
+        let offset = segment.below.checked_sub(below).filter(|offset| *offset < segment.size)?;
+        let index = module.thread_locals.get_or_init(|| VariableIndex::thread_local(binary));
+        let found = index.find(binary, offset);
+        let found = found.or_else(|| variables::thread_local_symbol(binary, offset))?;
+        Some(variables::without_macro(found))
     }
 
     /// The code a person means by a pattern, as offsets from start to end, sorted: functions by
@@ -114,6 +129,7 @@ impl Symboliser {
                 binary,
                 lines: OnceCell::new(),
                 variables: OnceCell::new(),
+                thread_locals: OnceCell::new(),
             });
             self.modules.insert(path.to_owned(), module);
         }

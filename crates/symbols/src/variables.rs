@@ -9,6 +9,7 @@ use crate::demangle;
 use crate::dwarf::{Die, Entry, Unit, View};
 use crate::type_names::{scope_prefix, type_name};
 use crate::types::Types;
+use object::{Object, ObjectSymbol, SymbolKind};
 use std::path::PathBuf;
 
 /// A variable, or the part of it, that an address belongs to.
@@ -40,14 +41,24 @@ pub(crate) struct VariableIndex {
 
 impl VariableIndex {
     pub fn new(binary: &Binary) -> Self {
+        let mut index = Self::read(binary, |unit| unit.variables());
+        index.variables.retain(|(address, _)| binary.image.layout.is_data(*address));
+        index
+    }
+
+    /// Those that each thread has its own instance of, by their offsets in the instance.
+    pub fn thread_local(binary: &Binary) -> Self {
+        Self::read(binary, |unit| unit.thread_locals())
+    }
+
+    fn read(binary: &Binary, of_unit: impl Fn(&Unit<'_>) -> Vec<(u64, Die)>) -> Self {
         let Some(sections) = &binary.dwarf else { return VariableIndex::default() };
         let dwarf = sections.borrow();
         let mut variables = Vec::new();
         let mut headers = dwarf.units();
         while let Ok(Some(header)) = headers.next() {
-            variables.extend(Unit::new(&dwarf, header, false).iter().flat_map(Unit::variables));
+            variables.extend(Unit::new(&dwarf, header, false).iter().flat_map(&of_unit));
         }
-        variables.retain(|(address, _)| binary.image.layout.is_data(*address));
         variables.sort_unstable();
         VariableIndex { variables }
     }
@@ -80,6 +91,38 @@ pub(crate) fn from_symbols(binary: &Binary, address: u64) -> Option<Variable> {
         file: None,
         line: None,
     })
+}
+
+/// The thread-local variable of the symbol table around an offset.
+pub(crate) fn thread_local_symbol(binary: &Binary, offset: u64) -> Option<Variable> {
+    let file = binary.image.file().ok()?;
+    let mut symbols = file.symbols().chain(file.dynamic_symbols());
+    let symbol = symbols.find(|symbol| {
+        let end = symbol.address().saturating_add(symbol.size());
+        symbol.kind() == SymbolKind::Tls && (symbol.address()..end).contains(&offset)
+    })?;
+    let root = demangle::display(symbol.name().ok()?);
+    let within = offset - symbol.address();
+    Some(Variable {
+        name: format!("{root}{}", distance(within)),
+        root,
+        type_name: None,
+        offset: symbol.address(),
+        within,
+        size: symbol.size(),
+        file: None,
+        line: None,
+    })
+}
+
+/// Rust's `thread_local!` wraps the variable that a person named into two scopes, with a name of its
+/// own inside.
+pub(crate) fn without_macro(variable: Variable) -> Variable {
+    let Some((named, _)) = variable.root.split_once("::{{constant}}::{{closure}}::") else {
+        return variable;
+    };
+    let part = variable.name.strip_prefix(&variable.root).unwrap_or_default();
+    Variable { name: format!("{named}{part}"), root: named.to_owned(), ..variable }
 }
 
 fn describe<'d>(

@@ -101,3 +101,55 @@ fn functions_of_split_debug_information_are_found_beside_the_objects() {
         assert_eq!(frames.last().unwrap().line, Some(5));
     }
 }
+
+#[test]
+fn functions_of_split_debug_information_are_found_in_a_package() {
+    let shop = Workshop::new();
+    // binutils packs the older form, LLVM both.
+    let ways = [("-gdwarf-4", "dwp"), ("-gdwarf-4", "llvm-dwp"), ("-gdwarf-5", "llvm-dwp")];
+    for (version, packer) in ways {
+        let binary = shop.path("packed");
+        let mut objects = Vec::new();
+        for name in ["left", "right"] {
+            let source = shop.path(&format!("{name}.c"));
+            let text = program(name);
+            let text = if name == "left" { text } else { text.replace("main", "other_main") };
+            let text = if name == "left" { text } else { text.replace("table", "other_table") };
+            let text =
+                text.replace("colour;", &format!("{name}_colour;")).replace("= colour", "= 1");
+            std::fs::write(&source, text).unwrap();
+            let object = shop.path(&format!("{name}.o"));
+            run(Command::new("cc")
+                .args([version, "-O1", "-gsplit-dwarf", "-c"])
+                .arg(&source)
+                .arg("-o")
+                .arg(&object));
+            objects.push(object);
+        }
+        run(Command::new("cc").args(&objects).arg("-o").arg(&binary));
+        let package = shop.path("packed.dwp");
+        run(Command::new(packer).arg("-e").arg(&binary).arg("-o").arg(&package));
+        for object in &objects {
+            std::fs::remove_file(object.with_extension("dwo")).unwrap();
+        }
+        let depths = |binary: &Path, name: &str| -> Vec<usize> {
+            let function = address(&binary.with_file_name("packed"), name);
+            (0..40).map(|at| symboliser().frames(binary, function + at).len()).collect()
+        };
+        // By the name that was typed, and by the file's own.
+        let link = shop.path("link");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&binary, &link).unwrap();
+        for name in ["left", "right"] {
+            for path in [&binary, &link] {
+                let found = depths(path, name);
+                assert!(found.contains(&2), "{version}, {packer}, {path:?}: {found:?}");
+            }
+            let frames = symboliser().frames(&binary, address(&binary, name));
+            assert_eq!(frames.last().unwrap().function.as_deref(), Some(name));
+            assert_eq!(frames.last().unwrap().line, Some(5));
+        }
+        std::fs::remove_file(&package).unwrap();
+        assert!(!depths(&binary, "left").contains(&2), "without it there is nothing to find");
+    }
+}

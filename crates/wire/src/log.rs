@@ -29,7 +29,7 @@ use std::os::unix::fs::FileExt;
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
 /// Bump on any change of layout, of [`Record`] or of the events in it.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -116,6 +116,8 @@ pub enum Record {
         finding: Finding,
         /// The heap block that the memory belongs to.
         block: Option<HeapBlock>,
+        /// The thread whose local variables may include it.
+        thread_local: Option<ThreadLocal>,
     },
     /// What the detector looked at, once, at the end.
     Looked {
@@ -264,6 +266,15 @@ pub struct HeapBlock {
     pub place: Place,
     /// By which calls.
     pub stack: StackId,
+}
+
+/// Memory below a thread's pointer, where its thread-local variables are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadLocal {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Bytes from the memory up to the thread's pointer.
+    pub below: u64,
 }
 
 /// Name of a process's log in the run directory. A process that becomes another program by `exec`

@@ -5,7 +5,7 @@ use raddle_model::{Family, Hook, Place};
 use serde::{Deserialize, Serialize};
 
 /// Bump when a field comes, or changes its meaning.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Everything the probe is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub struct ProbeOptions {
     /// Wait at `main` and make a copy for each execution asked for.
     #[serde(default)]
     pub serve: bool,
+    /// Hang at the start of the third thread, so that it can be seen what comes of it.
+    #[serde(default)]
+    pub rehearse_hang: bool,
 }
 
 /// How a target is debugged.

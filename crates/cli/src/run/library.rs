@@ -4,6 +4,7 @@ use crate::names::Names;
 use raddle_report::findings::html::Sources;
 use raddle_report::findings::{Extent, Library};
 use raddle_report::{Frame, Symbols};
+use raddle_symbols::Variable;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,12 @@ impl Library for Shelf {
     fn extent(&mut self, module: &str, offset: u64) -> Option<Extent> {
         let variable = self.names.symboliser().variable(Path::new(module), offset)?;
         Some(Extent { within: variable.within, size: variable.size })
+    }
+
+    fn thread_local(&mut self, program: &str, below: u64) -> Option<(String, Extent)> {
+        let variable = self.names.symboliser().thread_local(Path::new(program), below)?;
+        let Variable { name, within, size, .. } = variable;
+        Some((name, Extent { within, size }))
     }
 
     fn source_line(&mut self, file: &str, line: u32) -> Option<String> {

@@ -9,9 +9,9 @@ use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome, Stuck};
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, Place, StackId, ThreadId};
 use raddle_report::findings::{
-    self, Block, Circumstances, Filter, Frame, Gathered, Report, Target, Tool,
+    self, Block, Circumstances, Filter, Frame, Gathered, Local, Report, Target, Tool,
 };
-use raddle_wire::log::{HeapBlock, Wait};
+use raddle_wire::log::{HeapBlock, ThreadLocal, Wait};
 use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
 use std::io::Write;
@@ -168,7 +168,14 @@ impl Observer for Watch<'_> {
 
     fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
 
-    fn finding(&mut self, process: u32, number: u32, finding: Finding, block: Option<HeapBlock>) {
+    fn finding(
+        &mut self,
+        process: u32,
+        number: u32,
+        finding: Finding,
+        block: Option<HeapBlock>,
+        thread_local: Option<ThreadLocal>,
+    ) {
         let block = block.map(|HeapBlock { start, size, thread, place, stack }| Block {
             start,
             size,
@@ -176,7 +183,11 @@ impl Observer for Watch<'_> {
             place,
             stack,
         });
+        let local = thread_local.map(|ThreadLocal { thread, below }| Local { thread, below });
         self.gathered.finding(process, number, finding, block);
+        if let Some(local) = local {
+            self.gathered.local(process, number, local);
+        }
         self.unwritten += 1;
     }
 

@@ -199,8 +199,9 @@ impl Analysis {
     pub fn finish(&self, last: &mut ThreadState) {
         let work = self.work();
         let tally = lock(&work.tally);
+        let monitor = &Probe::instance().monitor;
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
-            write_finding(last, &tally.record(number, finding));
+            write_finding(last, &tally.record(monitor, number, finding));
         }
         last.write(&tally.looked());
     }
@@ -237,8 +238,9 @@ impl Analysis {
         let first = work.reported.load(Ordering::Relaxed);
         let fresh = work.engine.findings(first);
         work.reported.store(first + fresh.len(), Ordering::Relaxed);
-        let news: Vec<Record> =
-            fresh.into_iter().enumerate().map(|(n, f)| tally.record(first + n, f)).collect();
+        let monitor = &Probe::instance().monitor;
+        let record = |(n, finding)| tally.record(monitor, first + n, finding);
+        let news: Vec<Record> = fresh.into_iter().enumerate().map(record).collect();
         drop(tally);
         news.iter().for_each(|record| write_finding(thread, record));
     }

@@ -1,5 +1,6 @@
 //! What reports need beside the findings: heap blocks, and how much was looked at.
 
+use crate::monitor::Monitor;
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, EventKind, Family};
 use raddle_wire::log::{HeapBlock, Record};
@@ -52,10 +53,11 @@ impl Tally {
         self.accesses += count;
     }
 
-    /// A finding, with the block that it is about.
-    pub fn record(&self, number: usize, finding: Finding) -> Record {
+    /// A finding, with the memory that it is about.
+    pub fn record(&self, monitor: &Monitor, number: usize, finding: Finding) -> Record {
         let block = self.block_of(finding.address);
-        Record::Finding { number: number as u32, finding, block }
+        let thread_local = monitor.thread_local(finding.address);
+        Record::Finding { number: number as u32, finding, block, thread_local }
     }
 
     /// How much was looked at.

@@ -64,6 +64,39 @@ pub fn flags_of(descriptor: i32) -> i32 {
     call(libc::SYS_fcntl, [descriptor as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) as i32
 }
 
+/// What the kernel does with a signal: its `struct sigaction`.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct SignalAction {
+    pub handler: u64,
+    flags: u64,
+    restorer: u64,
+    mask: u64,
+}
+
+impl SignalAction {
+    /// Signals are numbered from 1 to this.
+    pub const LAST: u32 = 64;
+
+    pub fn ignore() -> SignalAction {
+        SignalAction { handler: libc::SIG_IGN as u64, ..SignalAction::default() }
+    }
+
+    /// A signal in a set.
+    pub const fn bit(signal: u32) -> u64 {
+        1 << (signal - 1)
+    }
+}
+
+/// Tells the kernel what to do with a signal, behind the engine's back, or only asks. Returns what it
+/// was, or `None` if the kernel refuses.
+pub fn signal_action(signal: u32, action: Option<SignalAction>) -> Option<SignalAction> {
+    let mut was = SignalAction::default();
+    let action = action.as_ref().map_or(0, |action| std::ptr::from_ref(action) as u64);
+    let arguments = [u64::from(signal), action, &raw mut was as u64, 8, 0, 0];
+    (call(libc::SYS_rt_sigaction, arguments) == 0).then_some(was)
+}
+
 /// This process is to be killed when its parent dies, if that is `parent`: whoever kills the command,
 /// which cannot see it coming, expects the program to be gone too.
 pub fn end_with_parent(parent: u32) {

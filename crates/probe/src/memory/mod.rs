@@ -3,6 +3,7 @@
 
 pub mod apart;
 pub mod environment;
+pub mod inherited;
 pub mod kept;
 pub mod kernel;
 pub mod log;

@@ -20,7 +20,7 @@ const SET_SIZE: u64 = 8;
 const MASK_IN_FRAME: u64 = 16 + 24 + 256;
 
 /// What stays unblocked: faults are the engine's to explain, and it stops threads by two of them.
-const NEVER_BLOCKED: u64 = of(libc::SIGSEGV)
+pub const NEVER_BLOCKED: u64 = of(libc::SIGSEGV)
     | of(libc::SIGBUS)
     | of(libc::SIGILL)
     | of(libc::SIGFPE)

@@ -17,10 +17,14 @@ mod expression;
 
 use raddle_model::hook::{Hook, Role};
 use raddle_model::{Address, ThreadId};
+use raddle_wire::log::ThreadLocal;
 use raddle_wire::options::{MemoryMode, ProbeOptions};
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
+
+/// Bytes of thread-local variables: more than any program has.
+const MOST_LOCALS: u64 = 1 << 20;
 
 /// What monitoring keeps for the whole process.
 #[derive(Debug)]
@@ -100,10 +104,21 @@ impl Monitor {
             created: Mutex::default(),
             teams: bodies::Teams::default(),
             channels: channels::Channels::default(),
-            dispositions: signals::Dispositions::default(),
+            dispositions: signals::Dispositions::inherited(),
             masks: masks::Masks::default(),
             births: Mutex::default(),
             next_thread: AtomicU32::new(1),
         }
+    }
+
+    /// The thread among whose local variables an address may be: they lie below its pointer, which
+    /// is also the C libraries' handle of it.
+    pub fn thread_local(&self, address: Address) -> Option<ThreadLocal> {
+        let handles = self.handles.lock().unwrap_or_else(|e| e.into_inner());
+        let below = |(pointer, thread): (&u64, &ThreadId)| {
+            let below = pointer.checked_sub(address.0).filter(|below| *below <= MOST_LOCALS)?;
+            Some(ThreadLocal { thread: *thread, below })
+        };
+        handles.iter().filter_map(below).min_by_key(|found| found.below)
     }
 }

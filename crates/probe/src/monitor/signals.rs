@@ -1,7 +1,8 @@
 //! Signals: that one was delivered, and where it struck.
 
 use super::{hooks, modules};
-use crate::memory::target;
+use crate::memory::kernel::{self, SignalAction};
+use crate::memory::{inherited, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
@@ -9,22 +10,33 @@ use raddle_model::{EventKind, StackId, SyncObject};
 use raddle_wire::log::{Record, State};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Signals are numbered from 1 to this.
-const LAST_SIGNAL: usize = 64;
+const LAST_SIGNAL: usize = SignalAction::LAST as usize;
 
-/// What the program does with each signal, as it told the kernel.
+/// What the program does with each signal: as it was told at its start, or as it told the kernel.
 #[derive(Debug)]
 pub struct Dispositions {
     handlers: [AtomicU64; LAST_SIGNAL + 1],
 }
 
-impl Default for Dispositions {
-    fn default() -> Self {
-        Dispositions { handlers: [const { AtomicU64::new(libc::SIG_DFL as u64) }; LAST_SIGNAL + 1] }
-    }
-}
-
 impl Dispositions {
+    /// Those of the start.
+    pub fn inherited() -> Dispositions {
+        let ignored = inherited::ignored();
+        let handler = |signal: usize| match signal.checked_sub(1) {
+            Some(bit) if ignored >> bit & 1 != 0 => libc::SIG_IGN,
+            _ => libc::SIG_DFL,
+        };
+        let handlers = std::array::from_fn(|signal| AtomicU64::new(handler(signal) as u64));
+        Dispositions { handlers }
+    }
+
+    /// For a process that is about to go its own way.
+    fn copy(&self) -> Dispositions {
+        let handler = |signal: usize| self.handlers[signal].load(Ordering::Relaxed);
+        let handlers = std::array::from_fn(|signal| AtomicU64::new(handler(signal)));
+        Dispositions { handlers }
+    }
+
     /// The program calls `sigaction(signal, action, …)`.
     pub fn set(&self, signal: u64, action: u64) {
         // struct sigaction begins with the handler.
@@ -48,6 +60,41 @@ impl Dispositions {
     fn of(&self, signal: i32) -> usize {
         let slot = self.handlers.get(signal as usize);
         slot.map_or(libc::SIG_DFL, |h| h.load(Ordering::Relaxed) as usize)
+    }
+}
+
+/// The program calls `sigaction(signal, action, …)`. The child of a vfork does so in its parent's
+/// memory, and speaks for itself only.
+pub fn set_action(probe: &Probe, thread: &mut ThreadState, signal: u64, action: u64) {
+    let all = &probe.monitor.dispositions;
+    if probe.is_own_process() {
+        all.set(signal, action);
+    } else {
+        thread.dispositions.get_or_insert_with(|| Box::new(all.copy())).set(signal, action);
+    }
+}
+
+/// The process is about to become another program, which inherits what is ignored. From the engine
+/// it would not: it catches what the program ignores, and forgets it.
+pub fn hand_down(probe: &Probe, thread: &mut ThreadState) {
+    let dispositions = thread.dispositions.as_deref().unwrap_or(&probe.monitor.dispositions);
+    let ignored = |signal: &u32| {
+        let is_the_engines = super::masks::NEVER_BLOCKED & SignalAction::bit(*signal) != 0;
+        dispositions.of(*signal as i32) == libc::SIG_IGN && !is_the_engines
+    };
+    let signals = (1..=SignalAction::LAST).filter(ignored);
+    let caught = signals
+        .filter_map(|signal| {
+            Some((signal, kernel::signal_action(signal, Some(SignalAction::ignore()))?))
+        })
+        .collect();
+    thread.handed_down = caught;
+}
+
+/// It could not, and stays what it is.
+pub fn take_back(thread: &mut ThreadState) {
+    for (signal, action) in std::mem::take(&mut thread.handed_down) {
+        kernel::signal_action(signal, Some(action));
     }
 }
 

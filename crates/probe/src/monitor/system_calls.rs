@@ -2,7 +2,7 @@
 //! memory, writing.
 
 use super::threads::{self, Birth};
-use super::{hooks, modules, transfers};
+use super::{hooks, modules, signals, transfers};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -75,6 +75,7 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
                 call.set_argument(index, own.as_ptr() as u64);
             }
             thread.emit(probe, spot, EventKind::ProcessExec { path });
+            signals::hand_down(probe, thread);
             if let Some(log) = thread.log() {
                 log.set_state(State::Replaced);
             }
@@ -85,7 +86,7 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
                 log.set_state(State::Ending);
             }
         }
-        libc::SYS_rt_sigaction => probe.monitor.dispositions.set(argument(0), argument(1)),
+        libc::SYS_rt_sigaction => signals::set_action(probe, thread, argument(0), argument(1)),
         libc::SYS_rt_sigprocmask => {
             probe.monitor.masks.before_change(&probe.slots, argument(0), argument(1), argument(3));
         }
@@ -162,6 +163,7 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
         }
         // It returns only when it failed.
         libc::SYS_execve | libc::SYS_execveat => {
+            signals::take_back(thread);
             if let Some(log) = thread.log() {
                 log.set_state(State::Running);
             }

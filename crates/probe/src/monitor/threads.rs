@@ -47,6 +47,9 @@ pub fn start(probe: &Probe, os_id: u32, shown: u32) {
     let birth = take_birth(probe, shown);
     let id = birth.map_or_else(|| next_id(probe), |b| b.child);
     let creator = birth.map(|b| b.creator);
+    if probe.options.rehearse_hang && id == ThreadId(3) {
+        hang();
+    }
     let counters = probe.instrumentation.new_counters();
     let slots = ThreadSlots::current(&probe.slots);
     // The child of a vfork runs in its parent's memory, but is not its parent.
@@ -78,6 +81,14 @@ pub fn start(probe: &Probe, os_id: u32, shown: u32) {
     if let Some((start, size)) = birth.map(|b| b.stack).filter(|stack| stack.1 != 0) {
         thread.emit(probe, NOWHERE, EventKind::Allocate { address: Address(start), size });
     }
+}
+
+/// Waits for a lock that is never given back, as a bug of ours would.
+#[inline(never)]
+fn hang() {
+    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    std::mem::forget(LOCK.lock());
+    drop(LOCK.lock());
 }
 
 /// A number nobody has.

@@ -31,6 +31,15 @@ impl Block {
     }
 }
 
+/// Memory among the local variables of a thread, perhaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Local {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Bytes up to the thread's pointer.
+    pub below: u64,
+}
+
 /// What a detector looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Looked {
@@ -76,11 +85,12 @@ pub(super) struct Birth {
     pub at: Option<(StackId, Place)>,
 }
 
-/// A finding and the heap block it is about.
+/// A finding and the memory it is about.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub finding: Finding,
     pub block: Option<Block>,
+    pub local: Option<Local>,
 }
 
 impl Program {
@@ -156,12 +166,23 @@ impl Gathered {
         let at = self.current(process);
         let found = &mut self.programs[at].found;
         // The block as it was when the race was found: since then it may have been freed, and its
-        // memory may be another's.
-        let first = found.get(&number).and_then(|earlier| earlier.block);
+        // memory may be another's. So it is with threads.
+        let earlier = found.get(&number);
+        let first = earlier.and_then(|earlier| earlier.block);
         let holds = |block: &Block| block.holds(finding.address);
         let block = first.filter(holds).or(block);
-        if found.insert(number, Found { finding, block }).is_none() {
+        let same = earlier.filter(|earlier| earlier.finding.address == finding.address);
+        let local = same.and_then(|earlier| earlier.local);
+        if found.insert(number, Found { finding, block, local }).is_none() {
             self.unannounced.push((at, number));
+        }
+    }
+
+    /// The memory of a finding that was just told may be local to a thread.
+    pub fn local(&mut self, process: u32, number: u32, local: Local) {
+        let program = self.current(process);
+        if let Some(found) = self.programs[program].found.get_mut(&number) {
+            found.local.get_or_insert(local);
         }
     }
 

@@ -22,7 +22,22 @@ pub(super) fn location(
         address: Hex(address.0),
         size: None,
         module: None,
+        thread: None,
     };
+    if let Some(local) = found.local
+        && let Some(module) = program.modules.first()
+        && let Some((name, extent)) = library.thread_local(module, local.below)
+    {
+        return Location {
+            kind: LocationKind::ThreadLocal,
+            name: Some(name),
+            offset: Some(Hex(extent.within)),
+            size: Some(extent.size),
+            module: Some(module.clone()),
+            thread: Some(local.thread),
+            ..unknown
+        };
+    }
     if let Some(block) = &found.block {
         return Location {
             kind: LocationKind::Heap,

@@ -361,6 +361,9 @@ pub struct Location {
     /// The module it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The thread whose variable it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
 }
 
 /// What a location is.
@@ -369,6 +372,8 @@ pub struct Location {
 pub enum LocationKind {
     /// A global or static variable.
     Global,
+    /// One thread's own instance of a variable.
+    ThreadLocal,
     /// A block of the heap.
     Heap,
     /// Memory of a module that has no name.

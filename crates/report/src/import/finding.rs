@@ -101,6 +101,7 @@ fn location(name: Option<String>) -> Location {
         offset: None,
         allocated_at: None,
         allocated_by: None,
+        thread: None,
         address: Hex(0),
         size: None,
         module: None,

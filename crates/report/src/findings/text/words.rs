@@ -23,6 +23,10 @@ pub(in crate::findings) fn subject(finding: &Finding, base: &Path) -> String {
     };
     let location = &finding.location;
     let on = match (location.kind, &location.name, location.size) {
+        (LocationKind::ThreadLocal, Some(name), _) => {
+            let of = location.thread.map(|thread| format!(" of {thread}")).unwrap_or_default();
+            format!("{name} (thread-local{of})")
+        }
         (_, Some(name), _) => name.clone(),
         (LocationKind::Heap, _, size) => {
             let calls = location.allocated_at.as_deref().unwrap_or_default();
@@ -332,7 +336,7 @@ pub(in crate::findings) fn memory(
             Some(name) => format!("global variable {name}"),
             None => "memory that the other tool does not name".into(),
         },
-        LocationKind::Global => {
+        LocationKind::Global | LocationKind::ThreadLocal => {
             let name = location.name.as_deref().unwrap_or_default();
             // A name with an element or a member is a part of the variable.
             let extent = match location.size {
@@ -342,7 +346,13 @@ pub(in crate::findings) fn memory(
                 Some(size) => format!("{} at {:#x}", bytes(size), address.saturating_sub(offset)),
                 None => format!("at {address:#x}"),
             };
-            format!("global variable {name} of {module}, {extent}")
+            let process = finding.accesses.first().and_then(|access| access.process);
+            match location.thread.map(|owner| thread(report, owner, process)) {
+                Some(owner) => {
+                    format!("{owner}'s own thread-local variable {name} of {module}, {extent}")
+                }
+                None => format!("global variable {name} of {module}, {extent}"),
+            }
         }
         LocationKind::Heap => {
             let size = location.size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
