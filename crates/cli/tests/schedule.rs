@@ -394,6 +394,24 @@ fn an_hour_of_sleep_passes_at_once_and_shows_on_the_clock() {
     assert!(started.elapsed().as_secs() < 50);
 }
 
+/// A handler with `SA_RESTART` lets a call go on that waits, as in the kernel.
+#[test]
+fn a_call_is_made_again_after_a_handler_that_lets_it_go_on() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "restart.c") else { return };
+    let native = Command::new(scratch.path("program")).output().unwrap();
+    let native = String::from_utf8_lossy(&native.stdout).into_owned();
+    let told =
+        ["read: 1 x", "read: -1 ? Interrupted", "after the jump: 1 x", "waited: 1", "handled: 4"];
+    assert!(told.iter().all(|line| native.contains(line)), "{native}");
+    for seed in ["1", "2", "3"] {
+        let ran = scratch.events(
+            &["--only", "thread", "--output", "e", "--timeout", "60s", "--seed", seed],
+            &[&"./program"],
+        );
+        assert_eq!(ran.exits(0).stdout, native, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_signal_ends_the_wait_of_its_thread() {
     if !support::has_probe() {

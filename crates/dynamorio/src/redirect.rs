@@ -45,6 +45,13 @@ impl Context {
         Context(raw)
     }
 
+    /// The same with this in rax.
+    pub fn with_accumulator(&self, value: u64) -> Context {
+        let mut raw = self.0.clone();
+        raw.__bindgen_anon_8.xax = value as dr::reg_t;
+        Context(raw)
+    }
+
     /// The application goes on from here; returns only when the engine refuses. Only from a clean
     /// call, and holding nothing: what is on the stack is left as it is.
     pub fn go(&self) {

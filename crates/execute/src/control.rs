@@ -3,7 +3,7 @@
 use raddle_model::{Place, StackId, ThreadId};
 use raddle_schedule::{Schedule, Segment, Who};
 use raddle_wire::log::{Meeting, Wait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The scheduler's side of an outcome; empty when the kernel scheduled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Control {
     pub divergence: Option<String>,
     /// Where it died, if it did.
     pub crash: Option<Crash>,
+    /// What the target asked for and did not get, a sentence each.
+    pub refused: BTreeSet<String>,
 }
 
 /// Where a thread stood when the target died of a signal.

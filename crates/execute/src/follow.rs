@@ -185,6 +185,9 @@ impl Followed {
             Record::Crash { place, stack, .. } => {
                 self.control.crash.get_or_insert(Crash { place, stack });
             }
+            Record::Refused { what } => {
+                self.control.refused.insert(what);
+            }
             Record::Diverged { what } => self.control.divergence = Some(what),
             Record::Failure { what } => self.failure = Some(what),
         });

@@ -93,6 +93,7 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
         return ours(first, what);
     }
     let mut warnings = ended.warnings;
+    warnings.extend(ended.control.refused.iter().cloned());
     let killed = ended.logs.iter().filter(|l| l.process != first && l.state == State::Running);
     warnings.extend(killed.map(|l| format!("process {} was killed, {}", l.process, l.whereabouts)));
     let end = match (status.code(), status.signal()) {

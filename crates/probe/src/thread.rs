@@ -16,7 +16,7 @@ use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
 use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
-use crate::schedule::{PendingInput, value_at};
+use crate::schedule::{Again, PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
 use raddle_analyse::fast::Standing;
@@ -79,6 +79,8 @@ pub struct ThreadState {
     pub call_arguments: [u64; 2],
     /// Arguments of the call under way that were changed, and what they were.
     pub changed_arguments: Vec<(u32, u64)>,
+    /// A call that a signal has interrupted and that is to be made again.
+    pub again: Option<Again>,
     /// The name of a file that one of them is.
     pub changed_path: Option<CString>,
     /// The call under way, when its answer comes from outside.
@@ -173,6 +175,7 @@ impl ThreadState {
             call_arguments: [0; 2],
             changed_arguments: Vec::new(),
             changed_path: None,
+            again: None,
             input: None,
             system_call_path: None,
             dispositions: None,

@@ -67,6 +67,8 @@ pub mod slot {
     pub const CONTROLLED: Slot = Slot(28);
     /// Branches the thread may make before its next scheduling point.
     pub const BUDGET: Slot = Slot(29);
+    /// Not zero after a system call that is to be made again.
+    pub const AGAIN: Slot = Slot(27);
     /// What an instruction is given in the processor's stead, by its registers.
     pub const GIVEN: [Slot; 4] = [Slot(23), Slot(24), Slot(25), Slot(26)];
     /// How many.

@@ -29,7 +29,7 @@ use std::os::unix::fs::FileExt;
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
 /// Bump on any change of layout, of [`Record`] or of the events in it.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -184,6 +184,11 @@ pub enum Record {
         place: Place,
         /// By which calls.
         stack: StackId,
+    },
+    /// The target asked for something that it does not get under a policy.
+    Refused {
+        /// What, as a sentence.
+        what: String,
     },
     /// A replayed execution went another way than its schedule.
     Diverged {

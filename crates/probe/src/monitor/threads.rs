@@ -168,7 +168,10 @@ pub fn exit(probe: &Probe, os_id: u32) {
         // A call that the end of the process cuts off has not ended: it never did.
         hooks::abandon_all(probe, &mut thread, NOWHERE);
     }
-    thread.emit(probe, NOWHERE, EventKind::ThreadExit);
+    // Those that the process takes with it when it ends do so in no order that anybody fixes.
+    if probe.scheduler.is_none() || probe.threads.exit_status().is_none() {
+        thread.emit(probe, NOWHERE, EventKind::ThreadExit);
+    }
     if let Some(analysis) = &probe.analysis {
         analysis.end_thread(&thread);
     }

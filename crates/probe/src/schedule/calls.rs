@@ -2,7 +2,7 @@
 
 use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
-use super::{Newborn, Scheduler, descriptors, futex, signals, timers};
+use super::{Newborn, Scheduler, again, descriptors, futex, signals, timers};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -24,6 +24,7 @@ pub fn answer(
 ) -> Option<i64> {
     let number = i64::from(call.number);
     thread.call_arguments = std::array::from_fn(|i| call.argument(i as u32));
+    again::forget(thread, call);
     signals::note(scheduler, probe, thread, call);
     let timed = of_time(scheduler, call)
         .or_else(|| timers::processor_time(scheduler, call))
@@ -88,16 +89,15 @@ pub fn answer(
         _ => {}
     }
     match input::answer(scheduler, probe, thread, call) {
-        Replayed::Answered(result) => return Some(result),
+        Replayed::Answered(result) => return Some(again::told(thread, call, result)),
         Replayed::Made => return None,
         Replayed::Not => {}
     }
     input::expect(scheduler, thread, call);
-    let result = wait_for(scheduler, probe, thread, call);
-    if let Some(result) = result {
-        input::note(scheduler, thread, result);
-    }
-    result
+    let result = wait_for(scheduler, probe, thread, call)?;
+    let result = again::judge(scheduler, thread, call, result);
+    input::note(scheduler, thread, result);
+    Some(again::told(thread, call, result))
 }
 
 /// Waits until the call can be made without waiting, or makes it, again and again. `None` leaves it to

@@ -13,6 +13,7 @@ use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::{self, SystemCall};
 use raddle_schedule::Step;
+use raddle_wire::log::Record;
 
 const WAITERS: u32 = 1 << 31;
 const OWNER_DIED: u32 = 1 << 30;
@@ -101,9 +102,16 @@ pub fn answer(
         }
         libc::FUTEX_TRYLOCK_PI => futex.try_lock_pi().unwrap_or(error(libc::EAGAIN)),
         libc::FUTEX_UNLOCK_PI => futex.unlock_pi(),
-        // Requeueing to a priority-inheriting lock: no C library of today does, and all of them can
+        // Requeueing to a priority-inheriting lock, as a rule: no C library of today does, and all of them can
         // do without.
-        _ => error(libc::ENOSYS),
+        _ => {
+            let what = format!(
+                "futex operation {command} is refused under a policy (ENOSYS): requeueing to a \
+                 priority-inheriting lock is not supported there"
+            );
+            futex.thread.write(&Record::Refused { what });
+            error(libc::ENOSYS)
+        }
     })
 }
 

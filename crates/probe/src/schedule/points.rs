@@ -6,7 +6,7 @@
 //! clean calls, because a thread may have to wait in them; code before each keeps them rare:
 //! nothing is called while there is one thread only.
 
-use super::{ALONE, Scheduler, given};
+use super::{ALONE, Scheduler, again, given};
 use crate::debug::At;
 use crate::monitor::modules::{self, LoadedModule};
 use crate::probe::Probe;
@@ -25,6 +25,8 @@ pub struct BlockPoints {
     controlled: bool,
     atomics: Vec<u64>,
     given: Vec<(u64, Given)>,
+    /// Where the block begins, if a system call comes before.
+    after_call: Option<u64>,
 }
 
 impl BlockPoints {
@@ -40,11 +42,15 @@ impl BlockPoints {
         };
         let atomics = block.instructions().filter(|i| is_atomic(i.pc, i.bytes)).map(|i| i.pc);
         let atomics = atomics.collect();
-        BlockPoints { controlled: true, atomics, given: given::plan(block) }
+        let after_call = Some(block.tag()).filter(|tag| again::follows_call(*tag));
+        BlockPoints { controlled: true, atomics, given: given::plan(block), after_call }
     }
 
     /// Inserts what belongs before the instruction at this point.
     pub fn insert(&self, probe: &Probe, point: &mut Point<'_>, pc: u64) {
+        if self.after_call == Some(pc) {
+            again::insert(point, pc);
+        }
         if self.controlled && point.is_branch() {
             point.reserve_flags();
             let done = point.new_label();
