@@ -1,5 +1,6 @@
 //! Looking for races on behalf of another command: `raddle run` in a process of its own.
 
+use crate::child;
 use crate::failure::Failure;
 use crate::runs::{self, Run};
 use crate::scheduling::Time;
@@ -56,8 +57,7 @@ impl Detection<'_> {
     }
 
     fn command(&self, options: &[&str]) -> Result<Command, Failure> {
-        let ours = std::env::current_exe().map_err(Failure::during("finding our own command"))?;
-        let mut command = Command::new(ours);
+        let mut command = child::ours()?;
         let time = if self.time == Time::Real { "real" } else { "virtual" };
         command.args(["run", "--time", time, "--timeout"]);
         command.arg(format!("{}ms", self.timeout.as_millis())).args(options);

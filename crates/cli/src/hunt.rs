@@ -3,6 +3,7 @@
 //! data race (lost updates between two critical sections, order violations, deadlocks) show too.
 
 use crate::arguments::{Verbosity, duration, whole};
+use crate::child;
 use crate::confirm::absolute;
 use crate::confirm::locate::{Code, Located, Locator};
 use crate::confirm::tally::effect_of;
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Finds the concurrency bugs of a program, makes them happen, and keeps what repeats them
@@ -105,6 +106,8 @@ const DETECTIONS: [&[&str]; 3] = [&["random"], &["pct", "--depth", "2"], &["pct"
 const AROUND: u64 = 48;
 /// Scheduling points expected before any execution has told.
 const FIRST_LENGTH: u64 = 200;
+/// How often it is looked whether the program has ended by itself.
+const LOOK: Duration = Duration::from_millis(5);
 /// Executions planned at once: afterwards PCT knows better how long they are.
 const ROUND: u64 = 16;
 /// PCT's depths, in turn: most bugs need two or three constraints.
@@ -179,9 +182,24 @@ impl Hunt {
         let (name, rest) = self.program.split_first().ok_or_else(|| {
             Failure::Other("there is no program to run; it stands after --".into())
         })?;
-        let ran = Command::new(name).args(rest).stdin(Stdio::null()).output();
-        let ran = ran.map_err(Failure::during(format_args!("running {}", name.display())))?;
-        Ok(ran.status.code().unwrap_or(0))
+        let mut alone = child::command(name)?;
+        alone.args(rest).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let what = format!("running {}", name.display());
+        let mut alone = alone.spawn().map_err(Failure::during(&what))?;
+        let started = Instant::now();
+        loop {
+            if let Some(status) = alone.try_wait().map_err(Failure::during(&what))? {
+                return Ok(status.code().unwrap_or(0));
+            }
+            if started.elapsed() > self.timeout {
+                let _ = (alone.kill(), alone.wait());
+                return Err(Failure::Other(format!(
+                    "{} does not end by itself within --timeout: hunting is for programs that do",
+                    name.display()
+                )));
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Looks for races under a few schedules; returns the report with the most of them, and the places
@@ -231,10 +249,8 @@ impl Hunt {
             self.verbosity.note("no races were found; exploring schedules");
             return Ok(false);
         }
-        let command =
-            std::env::current_exe().map_err(Failure::during("finding our own command"))?;
         // The hook files are in the report.
-        let status = Command::new(command)
+        let status = child::ours()?
             .arg("confirm")
             .arg(report)
             .args(["--seed", &self.seed.to_string()])

@@ -3,6 +3,7 @@
 mod arguments;
 mod baseline;
 mod cargo;
+mod child;
 mod complete;
 mod config;
 mod confirm;
@@ -84,6 +85,8 @@ enum Command {
     Replay(replay::ReplayCommand),
     #[command(hide = true)]
     Trial(trial::Trial),
+    #[command(hide = true)]
+    AsChild(child::AsChild),
     Explain(explain::Explain),
     Baseline(baseline::Baseline),
     Config(config::Config),
@@ -127,6 +130,7 @@ fn main() -> ExitCode {
         Command::Hunt(hunt) => hunt.run(),
         Command::Replay(replay) => replay.run(),
         Command::Trial(trial) => trial.run(),
+        Command::AsChild(child) => child.run(),
         Command::Explain(explain) => explain.run(),
         Command::Baseline(baseline) => baseline.run(),
         Command::Config(config) => config.run(&settings),

@@ -2,6 +2,7 @@
 //! started anew in a process of its own, `raddle trial PLAN RESULT`, for our own use. Its streams,
 //! signals and death disturb no other.
 
+use crate::child;
 use crate::events::hooks;
 use crate::failure::Failure;
 use crate::recording::Recording;
@@ -356,12 +357,11 @@ pub fn run_many(
     scratch: &Path,
     news: &mut (dyn FnMut(usize, Option<TrialResult>, Written) -> bool + Send),
 ) -> Result<(), Failure> {
-    let command = std::env::current_exe().map_err(Failure::during("finding our own command"))?;
     let next = std::sync::atomic::AtomicUsize::new(0);
     let heard = std::sync::Mutex::new((news, true));
     std::thread::scope(|scope| {
         for server in servers.iter() {
-            let (command, next, heard) = (&command, &next, &heard);
+            let (next, heard) = (&next, &heard);
             scope.spawn(move || {
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -371,7 +371,7 @@ pub fn run_many(
                     plan.schedule.process.get_or_insert(process_of(server));
                     let (result, written) = match servers.execute(server, &plan) {
                         Some((result, written)) => (Some(result), written),
-                        None => one(command, &plan, scratch, index),
+                        None => one(&plan, scratch, index),
                     };
                     let mut heard = heard.lock().unwrap_or_else(|e| e.into_inner());
                     if heard.1 {
@@ -387,23 +387,19 @@ pub fn run_many(
     Ok(())
 }
 
-fn one(
-    command: &Path,
-    plan: &Plan,
-    scratch: &Path,
-    index: usize,
-) -> (Option<TrialResult>, Written) {
+fn one(plan: &Plan, scratch: &Path, index: usize) -> (Option<TrialResult>, Written) {
     let (asked, answered) =
         (scratch.join(format!("{index}.plan")), scratch.join(format!("{index}.result")));
     let text = serde_json::to_string(plan).unwrap_or_default();
     if std::fs::write(&asked, text).is_err() {
         return (None, Written::default());
     }
-    let ran = std::process::Command::new(command)
-        .arg("trial")
-        .args([&asked, &answered])
-        .stdin(std::process::Stdio::null())
-        .output();
+    let run = || {
+        let mut trial = child::ours()?;
+        trial.arg("trial").args([&asked, &answered]).stdin(std::process::Stdio::null());
+        trial.output().map_err(Failure::during("starting an execution"))
+    };
+    let ran = run();
     let result = std::fs::read_to_string(&answered).ok();
     let result = result.and_then(|text| serde_json::from_str(&text).ok());
     let _ = (std::fs::remove_file(&asked), std::fs::remove_file(&answered));

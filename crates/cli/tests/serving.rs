@@ -469,6 +469,45 @@ fn nothing_outlives_the_command() {
     }
 }
 
+/// Nor does what is started before there is a server: the program by itself, and the one in which races are looked for.
+#[test]
+fn nothing_outlives_a_command_that_is_killed_early() {
+    if !support::has_probe() {
+        return;
+    }
+    let sleeper = "#include <stdlib.h>\n#include <unistd.h>\n
+        int main(void) { if (getpid() < 4194304 == !getenv(\"DETECTED\")) sleep(60); return 0; }";
+    for detected in [false, true] {
+        let scratch = Scratch::new();
+        let program = compile(&scratch, "c", sleeper, &[]);
+        let mut command = Command::new(raddle());
+        command.args(["hunt", "--time", "real", "--timeout", "50s", "--"]).arg(&program);
+        command.current_dir(scratch.path(".")).stdout(Stdio::null()).stderr(Stdio::null());
+        if detected {
+            command.env("DETECTED", "1");
+        }
+        let mut hunt = command.spawn().unwrap();
+        // Under a policy it is Raddle that sleeps, by polling nothing.
+        let sleeps = || {
+            let pattern = program.to_str().unwrap();
+            let found = Command::new("pgrep").args(["-xf", pattern]).output().unwrap();
+            let pids = String::from_utf8_lossy(&found.stdout).into_owned();
+            let call = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/wchan"));
+            pids.lines().any(|pid| {
+                call(pid).is_ok_and(|wait| wait.contains("sleep") || wait.contains("poll"))
+            })
+        };
+        let until = Instant::now() + Duration::from_secs(40);
+        while !sleeps() {
+            assert!(Instant::now() < until, "detected: {detected}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        hunt.kill().unwrap();
+        hunt.wait().unwrap();
+        assert_eq!(left_behind(&program), Vec::<String>::new(), "detected: {detected}");
+    }
+}
+
 #[test]
 fn a_server_that_dies_is_done_without() {
     if !support::has_probe() {

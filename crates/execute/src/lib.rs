@@ -28,6 +28,7 @@ pub use directory::RunDirectory;
 pub use error::{EXIT_FAILED, EXIT_TIMED_OUT, ExecuteError};
 pub use facts::cache_directory;
 pub use server::{Served, Server, Written};
+pub use signals::end_with_parent;
 pub use target::{Target, TargetError};
 
 pub use engine::EngineFiles;

@@ -15,6 +15,14 @@ const IMPATIENT: usize = 3;
 /// interactive program whose lines Ctrl-C merely clears.
 const WITHIN: Duration = Duration::from_secs(2);
 
+/// This process is killed when the thread that started it ends, until it is another program with more rights.
+/// `false` if its parent is not this one any more.
+pub fn end_with_parent(parent: u32) -> bool {
+    // Where the kernel cannot, nothing is lost but that.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    rustix::process::getppid().is_some_and(|now| now.as_raw_nonzero().get() as u32 == parent)
+}
+
 /// The command's signals, caught. (Caught, not ignored: ignoring would be inherited.)
 pub(crate) struct Signals {
     caught: signal_hook::iterator::Signals,
