@@ -50,6 +50,7 @@ class Outcome:
     executions: int
     effect: str | None = None
     broken: int = 0  # executions that the tool itself did not survive
+    replayed: int | None = None  # replays that repeated the failure
 
     def cell(self):
         return str(self.executions) if self.effect else f">{self.executions}"
@@ -108,10 +109,38 @@ def hunted(raddle, program, policy, options):
                        check=False)
         reports = sorted(Path(scratch).glob(".raddle/*/report.json"), key=lambda p: int(p.parent.name))
         for report in reversed(reports):
-            spent = json.loads(report.read_text()).get("hunt")
+            known = json.loads(report.read_text())
+            spent = known.get("hunt")
             if spent:
-                return Outcome(spent["detections"] + spent["trials"] + spent["explored"], spent.get("effect"))
+                made = spent["detections"] + spent["trials"] + spent["explored"]
+                again = replayed(raddle, known, scratch, options.replays) if spent.get("effect") else None
+                return Outcome(made, spent.get("effect"), replayed=again)
     return Outcome(0, "hunt itself failed")
+
+
+def replayed(raddle, report, directory, times):
+    """How many replays of the failure repeat it."""
+    words = failing(report)
+    if not times or not words:
+        return None
+    again = [raddle, "replay", *words]
+
+    def once(_):
+        return subprocess.run(again, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(once, range(times))).count(0)
+
+
+def failing(report):
+    """What `raddle replay` is to be given: a failing execution, or a race in the order in which it does harm."""
+    for failure in report.get("failures", []):
+        return [failure["id"]]
+    for finding in report["findings"]:
+        for effect in (finding.get("confirmation") or {}).get("effects", []):
+            if effect["effect"] not in ("nothing", "other output"):
+                return [finding["id"], "--order", str(effect["order"])]
+    return None
 
 
 class Rr:
@@ -187,7 +216,9 @@ def compare(programs, options):
         progress("")
         cells = "".join(f"{row[way].cell():>8}" for way in ways)
         seen = next((row[way].effect for way in reversed(list(ways)) if row[way].effect), "")
-        print(f"{program.name:<28}{cells}   {seen} ({program.fails})", flush=True)
+        again = row["hunt"].replayed if "hunt" in row else None
+        again = f"; replayed {again} of {options.replays}" if again is not None else ""
+        print(f"{program.name:<28}{cells}   {seen} ({program.fails}){again}", flush=True)
         rows[program.name] = {way: asdict(outcome) for way, outcome in row.items()}
     for way in ways:
         found = sum(row[way]["effect"] is not None for row in rows.values())
@@ -211,6 +242,7 @@ def main():
     parser.add_argument("--keep", type=Path, help="keep rr's recordings of failures in this directory")
     parser.add_argument("--cc", type=shlex.split, default=["gcc"], help="another C compiler, perhaps with options")
     parser.add_argument("--cxx", type=shlex.split, default=["g++"], help="another C++ compiler, the same")
+    parser.add_argument("--replays", type=int, default=0, help="how often each failure that hunt finds is replayed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ways", nargs="*", default=["random", "pct", "hunt", "rr"])
     parser.add_argument("--only", nargs="*", default=[], help="only programs whose name contains one of these")

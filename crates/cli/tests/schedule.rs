@@ -394,6 +394,36 @@ fn an_hour_of_sleep_passes_at_once_and_shows_on_the_clock() {
     assert!(started.elapsed().as_secs() < 50);
 }
 
+/// A signal that comes when its thread is about to wait ends that wait, too: nobody is to wait for what has come.
+#[test]
+fn a_signal_before_the_wait_is_not_lost() {
+    if !support::has_probe() {
+        return;
+    }
+    let source = r#"
+        #include <pthread.h>
+        #include <semaphore.h>
+        #include <signal.h>
+        static sem_t handled;
+        static void handler(int signal) { (void)signal; sem_post(&handled); }
+        static void *waiter(void *unused) { while (sem_wait(&handled) != 0) ; return unused; }
+        int main(void) {
+            pthread_t thread;
+            sem_init(&handled, 0, 0);
+            signal(SIGUSR1, handler);
+            pthread_create(&thread, 0, waiter, 0);
+            pthread_kill(thread, SIGUSR1);
+            return pthread_join(thread, 0);
+        }"#;
+    let scratch = Scratch::new();
+    scratch.compile("signalled", source, &["-pthread"]);
+    for seed in 1..=25 {
+        let seed = seed.to_string();
+        let arguments = ["--only", "thread", "--output", "e", "--timeout", "60s", "--seed", &seed];
+        events(&scratch, &arguments, "./signalled").exits(0);
+    }
+}
+
 /// A handler with `SA_RESTART` lets a call go on that waits, as in the kernel.
 #[test]
 fn a_call_is_made_again_after_a_handler_that_lets_it_go_on() {

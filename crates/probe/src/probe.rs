@@ -286,6 +286,7 @@ impl Client for Probe {
             }
             signals::delivered(self, thread, number, state);
             if let Some(scheduler) = &self.scheduler {
+                scheduler.signal_taken(thread);
                 if signals::kills(self, number) {
                     signals::tell_crash(self, thread, number, state);
                 }

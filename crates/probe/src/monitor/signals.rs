@@ -57,6 +57,11 @@ impl Dispositions {
         }
     }
 
+    /// Does the target have a handler for it?
+    pub fn is_handled(&self, signal: i32) -> bool {
+        !matches!(self.of(signal), libc::SIG_DFL | libc::SIG_IGN)
+    }
+
     fn of(&self, signal: i32) -> usize {
         let slot = self.handlers.get(signal as usize);
         slot.map_or(libc::SIG_DFL, |h| h.load(Ordering::Relaxed) as usize)

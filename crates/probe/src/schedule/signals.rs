@@ -51,7 +51,18 @@ fn send(scheduler: &Scheduler, probe: &Probe, to: Option<u32>, signal: u64) {
     }
     let mut state = scheduler.lock();
     let State { table, .. } = &mut *state;
-    interrupt(table, to, signal);
+    interrupt(table, probe, to, signal);
+}
+
+impl Scheduler {
+    /// The handler of a signal is about to run in this thread.
+    pub fn signal_taken(&self, thread: &ThreadState) {
+        if self.is_on()
+            && let Some(entry) = self.lock().entry(thread.id)
+        {
+            entry.pending = 0;
+        }
+    }
 }
 
 /// A timer sends a signal; `with` is how the kernel says so and what goes with it.
@@ -88,12 +99,12 @@ pub fn send_from_timer(
         if let Some(entry) = table.iter_mut().find(|e| e.os_id == thread) {
             entry.signalled = true;
         }
-        interrupt(table, Some(thread), signal_word);
+        interrupt(table, probe, Some(thread), signal_word);
     }
 }
 
 /// Ends the wait of whoever takes the signal.
-fn interrupt(table: &mut Table, to: Option<u32>, signal: u64) {
+fn interrupt(table: &mut Table, probe: &Probe, to: Option<u32>, signal: u64) {
     // Who asks for signals may get this one: it looks.
     let may_ask = |e: &&mut Entry| to.is_none_or(|os_id| e.os_id == os_id);
     for entry in table.iter_mut().filter(may_ask) {
@@ -108,12 +119,18 @@ fn interrupt(table: &mut Table, to: Option<u32>, signal: u64) {
         // The kernel prefers the first thread.
         None => takers.next(),
     };
-    if let Some(entry) = taker
+    let Some(entry) = taker else { return };
+    match entry.wait {
+        // It may be about to wait, and the kernel would not let it.
+        Wait::Nothing if probe.monitor.dispositions.is_handled(signal as i32) => {
+            entry.pending = signal as u32;
+        }
         // A replay knows where the wait was ended by it.
-        && !matches!(entry.wait, Wait::Nothing | Wait::Outside | Wait::Recorded)
-    {
-        entry.wake(Woken::Interrupted);
-        entry.interrupted_by = signal as u32;
+        Wait::Nothing | Wait::Outside | Wait::Recorded => {}
+        _ => {
+            entry.wake(Woken::Interrupted);
+            entry.interrupted_by = signal as u32;
+        }
     }
 }
 

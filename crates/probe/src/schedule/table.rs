@@ -30,6 +30,9 @@ pub struct Entry {
     pub mask: u64,
     /// The signal that ended its last wait, if one did.
     pub interrupted_by: u32,
+    /// A signal that was sent to it while it did not wait, and whose handler has not run yet; zero if none. It will
+    /// not wait before.
+    pub pending: u32,
     /// It waits for somebody outside, or did and has not been seen to go on.
     pub waits_outside: bool,
     /// In a replay: the call that it makes without the turn has returned.
@@ -111,6 +114,7 @@ impl Entry {
             robust: 0,
             mask,
             interrupted_by: 0,
+            pending: 0,
             waits_outside: false,
             signalled: false,
             returned: false,

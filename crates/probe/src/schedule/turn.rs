@@ -155,6 +155,12 @@ impl Scheduler {
         step: Step,
     ) -> Woken {
         let mut state = self.lock();
+        if let Some(entry) = state.entry(thread.id)
+            && entry.pending != 0
+        {
+            entry.interrupted_by = std::mem::take(&mut entry.pending);
+            return Woken::Interrupted;
+        }
         let is_outside = wait.is_outside();
         let is_recorded = is_outside && state.inputs.is_replaying();
         if let Some(entry) = state.entry(thread.id) {
