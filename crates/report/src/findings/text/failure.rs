@@ -4,6 +4,7 @@ use super::Style;
 use super::finding::Detail;
 use super::line::Line;
 use super::words::{clean, place};
+use crate::findings::runtime::own_frame;
 use crate::findings::schema::{Failure, Frame};
 use crate::paint::Tint;
 
@@ -58,9 +59,11 @@ pub(super) fn lines(style: &Style, failure: &Failure, detail: Detail) -> Vec<Lin
     }
 }
 
+/// A stack from the program's own code on: what the C library does to fail or to wait is the same everywhere.
 fn stack_lines(style: &Style, stack: &[Frame], detail: Detail) -> Vec<Line> {
+    let from = own_frame(stack).filter(|_| !style.everything).unwrap_or(0);
     let shown = if detail == Detail::Whole { usize::MAX } else { 1 + detail.calls() };
-    let frames = stack.iter().enumerate().take(shown);
+    let frames = stack.iter().skip(from).enumerate().take(shown);
     let line = |(at, frame): (usize, &Frame)| {
         let relation = if at == 0 { "at" } else { "called from" };
         Line::new(6).tinted(Tint::Place, &format!("{relation} {}", place(frame, &style.base)))
