@@ -113,17 +113,18 @@ def hunted(raddle, program, policy, options):
             spent = known.get("hunt")
             if spent:
                 made = spent["detections"] + spent["trials"] + spent["explored"]
-                again = replayed(raddle, known, scratch, options.replays) if spent.get("effect") else None
+                again = replayed(raddle, (report.parent.name, known), scratch, options.replays) if spent.get("effect") else None
                 return Outcome(made, spent.get("effect"), replayed=again)
     return Outcome(0, "hunt itself failed")
 
 
-def replayed(raddle, report, directory, times):
-    """How many replays of the failure repeat it."""
+def replayed(raddle, run, directory, times):
+    """How many replays of the failure repeat it. It may not be in the latest run."""
+    number, report = run
     words = failing(report)
     if not times or not words:
         return None
-    again = [raddle, "replay", *words]
+    again = [raddle, "replay", f"{number}/{words[0]}", *words[1:]]
 
     def once(_):
         return subprocess.run(again, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
