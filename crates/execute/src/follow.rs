@@ -182,7 +182,7 @@ impl Followed {
             Record::Value { order, after, value } => observer.value(pid, order, after, value),
             Record::Meeting(meeting) => self.control.met(*meeting),
             Record::Stuck { waits, cycle } => self.control.stuck = Some(Stuck { waits, cycle }),
-            Record::Crash { place, stack, .. } => {
+            Record::Crash { place, stack } => {
                 self.control.crash.get_or_insert(Crash { place, stack });
             }
             Record::Refused { what } => {

@@ -288,7 +288,7 @@ impl Client for Probe {
             if let Some(scheduler) = &self.scheduler {
                 scheduler.signal_taken(thread);
                 if signals::kills(self, number) {
-                    signals::tell_crash(self, thread, number, state);
+                    signals::tell_crash(self, thread, state);
                 }
                 scheduler.flush(thread);
             }

@@ -176,11 +176,7 @@ pub enum Record {
     },
     /// The target dies of a signal, under a policy.
     Crash {
-        /// Which.
-        signal: u32,
-        /// Whose it is.
-        thread: ThreadId,
-        /// Where it stands.
+        /// Where the thread stands that it struck.
         place: Place,
         /// By which calls.
         stack: StackId,

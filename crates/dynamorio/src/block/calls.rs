@@ -121,6 +121,16 @@ impl Point<'_> {
         }
     }
 
+    /// [`Self::clean_call_exact`], when a slot is not zero.
+    pub fn clean_call_if(&mut self, slot: Slot, callee: extern "C" fn(u64), argument: u64) {
+        self.reserve_flags();
+        let done = self.new_label();
+        self.skip_if_zero(slot, &done);
+        self.clean_call_exact(callee, argument);
+        self.place(done);
+        self.release_flags();
+    }
+
     /// Calls hand-written code, as [`Self::call`] does, when a byte is not zero; `slot` is set to `number`
     /// first. All registers and flags are the application's then. The byte must be of
     /// [`crate::process::reachable_bytes`].

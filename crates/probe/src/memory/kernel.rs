@@ -2,6 +2,11 @@
 
 use std::sync::atomic::AtomicU32;
 
+/// The process that made this one.
+pub fn parent() -> u32 {
+    call(libc::SYS_getppid, [0; 6]) as u32
+}
+
 /// A descriptor that is waited for, as `poll` has it.
 pub type Descriptor = libc::pollfd;
 

@@ -8,6 +8,7 @@ pub mod kept;
 pub mod kernel;
 pub mod log;
 pub mod mailbox;
+pub mod maps;
 mod own;
 pub mod quick;
 pub mod shadow;

@@ -111,14 +111,13 @@ pub fn kills(probe: &Probe, number: i32) -> bool {
 }
 
 /// The target dies of a signal of the current thread's: says where.
-pub fn tell_crash(probe: &Probe, thread: &mut ThreadState, number: i32, state: &MachineState) {
+pub fn tell_crash(probe: &Probe, thread: &mut ThreadState, state: &MachineState) {
     let spot = modules::spot(probe, thread, state.pc, state.general[4], state.general[5]);
     let stack = match probe.options.stacks {
         true => probe.stacks.capture_and_tell(probe, thread, spot),
         false => StackId::NONE,
     };
-    let (signal, place) = (number as u32, spot.place);
-    thread.write(&Record::Crash { signal, thread: thread.id, place, stack });
+    thread.write(&Record::Crash { place: spot.place, stack });
 }
 
 /// A signal has come for the current thread.

@@ -70,12 +70,7 @@ pub fn follows_call(pc: u64) -> bool {
 
 /// Inserts what looks whether the call before is to be made again.
 pub fn insert(point: &mut Point<'_>, pc: u64) {
-    point.reserve_flags();
-    let done = point.new_label();
-    point.skip_if_zero(slot::AGAIN, &done);
-    point.clean_call_exact(make_again, pc);
-    point.place(done);
-    point.release_flags();
+    point.clean_call_if(slot::AGAIN, make_again, pc);
 }
 
 extern "C" fn make_again(pc: u64) {

@@ -8,6 +8,7 @@
 use super::signals;
 use super::table::{Futex, Wait, Woken};
 use super::{Scheduler, calls};
+use crate::memory::maps::mappings;
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -338,11 +339,5 @@ fn error(errno: i32) -> i64 {
 
 /// Is this memory that another process may map as well?
 fn is_shared(address: u64) -> bool {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return false };
-    maps.lines().any(|line| {
-        let mut words = line.split([' ', '-']);
-        let mut hex = || words.next().and_then(|w| u64::from_str_radix(w, 16).ok());
-        let (Some(start), Some(end)) = (hex(), hex()) else { return false };
-        (start..end).contains(&address) && words.next().is_some_and(|rights| rights.ends_with('s'))
-    })
+    mappings().iter().any(|mapping| mapping.shared && mapping.bytes.contains(&address))
 }

@@ -6,8 +6,8 @@
 //! and in names of files under `/proc`; not in what is read from there, in `siginfo`, or in
 //! credentials that come through a socket.
 
-use super::{Scheduler, State};
-use crate::memory::target;
+use super::Scheduler;
+use crate::memory::{kernel, target};
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::SystemCall;
 use raddle_model::ThreadId;
@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The longest name of a file that is looked at: longer ones name no thread.
 const LONGEST_PATH: usize = 64;
+
+const IOPRIO_WHO_USER: u64 = 3;
 
 /// The ids of the process that is controlled.
 #[derive(Debug)]
@@ -52,23 +54,28 @@ impl Ids {
         self.real() == std::process::id()
     }
 
-    /// The kernel's number for one of ours.
-    pub fn meant(&self, state: &State, shown: u32) -> Option<u32> {
+    /// The kernel's number for one of ours. `os_id` knows those of threads; it is not asked in a child, where who
+    /// knows may have been at work when it was copied, and goes on for ever.
+    pub fn meant(&self, shown: u32, os_id: impl FnOnce(ThreadId) -> Option<u32>) -> Option<u32> {
         if shown == self.process {
             return Some(self.real());
         }
-        if shown + 1 == self.process {
-            // SAFETY: asks the kernel for a number.
-            return self.is_here().then(|| unsafe { libc::getppid() } as u32);
+        if !self.is_here() {
+            return None;
         }
-        let thread = ThreadId(shown.checked_sub(self.process)? + ThreadId::MAIN.0);
-        state.table.get(thread).map(|entry| entry.os_id)
+        if shown == self.process - 1 {
+            return Some(kernel::parent());
+        }
+        os_id(ThreadId(shown.checked_sub(self.process)? + ThreadId::MAIN.0))
     }
 }
 
 impl Scheduler {
     /// The id of a thread as the target sees it, of which the kernel's is known.
     pub fn shown_id(&self, os_id: u32) -> u32 {
+        if !self.is_on() {
+            return os_id;
+        }
         let state = self.lock();
         let entry = state.table.iter().find(|entry| entry.os_id == os_id);
         entry.map_or(os_id, |entry| self.ids.shown(entry.id))
@@ -104,7 +111,8 @@ impl Scheduler {
         if said.unsigned_abs() < ID_LIMIT {
             return None;
         }
-        let meant = self.ids.meant(&self.lock(), said.unsigned_abs())?;
+        let os_id = |thread| self.lock().table.get(thread).map(|entry| entry.os_id);
+        let meant = self.ids.meant(said.unsigned_abs(), os_id)?;
         Some(meant as i32 * said.signum())
     }
 
@@ -129,8 +137,8 @@ impl Scheduler {
         let shown = match number {
             libc::SYS_getpid => self.ids.process,
             libc::SYS_gettid => self.ids.shown(thread.id),
-            // SAFETY: asks the kernel for a number. Who has lost its parent has another.
-            libc::SYS_getppid if unsafe { libc::getppid() } > 1 => self.ids.process - 1,
+            // Who has lost its parent has another.
+            libc::SYS_getppid if kernel::parent() > 1 => self.ids.process - 1,
             _ => return None,
         };
         Some(i64::from(shown))
@@ -186,6 +194,13 @@ fn arguments_with_ids(call: &SystemCall<'_>) -> &'static [u32] {
         libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo | libc::SYS_setpgid | libc::SYS_kcmp => {
             &[0, 1]
         }
+        // They may be about a user, too.
+        libc::SYS_getpriority | libc::SYS_setpriority
+            if call.argument(0) == libc::PRIO_USER as u64 =>
+        {
+            &[]
+        }
+        libc::SYS_ioprio_get | libc::SYS_ioprio_set if call.argument(0) == IOPRIO_WHO_USER => &[],
         libc::SYS_getpriority
         | libc::SYS_setpriority
         | libc::SYS_ioprio_get

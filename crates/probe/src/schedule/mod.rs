@@ -4,9 +4,11 @@
 //! own ([`turn`]). At a *scheduling point* the running thread asks the policy and hands the turn on:
 //! before system calls, atomic instructions, watched places, and after so many branches
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
-//! [`descriptors`], [`calls`], [`again`]), so that whoever has the turn is never stuck while another could run;
-//! time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of processes and threads ([`ids`]). When nobody can go on, that is a deadlock
-//! ([`stuck`]), and when nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in words ([`overview`]). What comes from outside is kept, and given again
+//! [`descriptors`], [`calls`], [`again`]), so that whoever has the turn is never stuck while another
+//! could run; time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of
+//! processes and threads ([`ids`]). When nobody can go on, that is a deadlock ([`stuck`]), and when
+//! nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in
+//! words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
 //!
 //! All of it is one state behind one lock, and only the thread that has the turn changes it (but for

@@ -126,8 +126,8 @@ impl State {
             return;
         }
         let live = self.table.iter().filter(|e| matches!(e.wait, Wait::Nothing));
-        let stacks: Vec<u64> = live.map(|e| e.seen.sp).filter(|sp| *sp != 0).collect();
-        let stacks: Vec<u64> = stacks.iter().map(|sp| sp - BELOW + WINDOW as u64).collect();
+        let above = |sp: u64| sp.wrapping_sub(BELOW).wrapping_add(WINDOW as u64);
+        let stacks: Vec<u64> = live.map(|e| e.seen.sp).filter(|sp| *sp != 0).map(above).collect();
         let progress = &mut self.progress;
         match (written::digest(&stacks), progress.before) {
             (Some(digest), None) => {

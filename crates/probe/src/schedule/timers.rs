@@ -231,7 +231,8 @@ fn make(scheduler: &Scheduler, clock: i32, event: u64, id_at: u64) -> Option<i64
                 libc::SIGEV_NONE => None,
                 libc::SIGEV_THREAD_ID => {
                     let said = target::half(at + 16)?;
-                    let thread = scheduler.ids.meant(&state, said).or(Some(said));
+                    let os_id = |thread| state.table.get(thread).map(|entry| entry.os_id);
+                    let thread = scheduler.ids.meant(said, os_id).or(Some(said));
                     Some(Notice { signal, thread, value: Some(value) })
                 }
                 _ => Some(Notice { signal, thread: None, value: Some(value) }),
