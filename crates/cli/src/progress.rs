@@ -39,8 +39,7 @@ impl Progress {
 
     /// Says that a module is being read, as long as one is.
     pub fn reading(module: Option<&Path>) -> Option<Self> {
-        let name = module?.file_name()?.to_string_lossy().into_owned();
-        Some(Progress::doing(format!("reading the debug information of {name}")))
+        module.map(|module| Progress::doing(reading(module)))
     }
 
     /// Says how far it has come.
@@ -60,6 +59,12 @@ impl Progress {
             None => eprintln!("{}", line.into()),
         }
     }
+}
+
+/// What is said while a module is being read.
+pub fn reading(module: &Path) -> String {
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    format!("reading the debug information of {name}")
 }
 
 fn show(mut what: String, heard: &Receiver<News>) {

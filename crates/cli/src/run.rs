@@ -208,6 +208,7 @@ impl Run {
             }
             outcome => outcome,
         };
+        watch.ended();
         let naming = Progress::doing("giving everything its names");
         let mut report = watch.report(&outcome);
         report.failures.extend(self.leave_schedule(&run, &outcome, &mut watch)?);

@@ -76,6 +76,25 @@ fn what_takes_long_says_how_far_it_is() {
 }
 
 #[test]
+fn a_long_run_shows_that_it_is_alive_unless_the_terminal_is_the_targets() {
+    let Some(scratch) = program() else { return };
+    let arguments = ["run", "--", "./bank", "40"];
+    let elsewhere = [("STDOUT", "output")];
+    let Some(run) = at_terminal(&scratch.path("."), 120, "", &arguments, &elsewhere) else {
+        return;
+    };
+    assert_eq!(run.code, 66, "{run:?}");
+    assert!(run.screen.contains("raddle: watching bank: 1 finding ("), "{run:?}");
+    // It is wiped away before the report.
+    let (_, report) = run.screen.rsplit_once("watching bank").unwrap();
+    let (wiped, _) = report.split_once("data race on counter").unwrap();
+    assert!(wiped.contains("\x1b[2K") || wiped.contains("\x1b[J"), "{run:?}");
+    let shared = shown(&scratch, 120, "", &arguments).unwrap();
+    assert_eq!(shared.code, 66, "{shared:?}");
+    assert!(!shared.screen.contains("watching bank"), "{shared:?}");
+}
+
+#[test]
 fn ctrl_c_ends_with_what_was_found_so_far() {
     let Some(scratch) = program() else { return };
     // A run: the target dies of it, and the report is written.

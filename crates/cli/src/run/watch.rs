@@ -2,7 +2,7 @@
 //! runs.
 
 use super::library::Shelf;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::runs::Run;
 use crate::scheduling::Naming;
 use raddle_execute::{End, ExecuteError, Looked, Observer, Outcome, Stuck};
@@ -14,7 +14,7 @@ use raddle_report::findings::{
 use raddle_wire::log::{HeapBlock, ThreadLocal, Wait};
 use raddle_wire::options::PlaceCount;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,12 @@ pub struct Watch<'a> {
     live: bool,
     /// Something was heard of the target.
     heard: bool,
+    /// A sign of life, while the target runs and its output goes elsewhere.
+    running: Option<Progress>,
     /// While the target waits for us.
     reading: Option<Progress>,
+    /// How many findings were told of.
+    told: usize,
     /// Where the report is kept up to date, in case we are killed.
     kept: Option<&'a Run>,
     /// When that was last written, and how many findings came since.
@@ -59,7 +63,9 @@ impl<'a> Watch<'a> {
             base,
             live: false,
             heard: false,
+            running: None,
             reading: None,
+            told: 0,
             kept: None,
             written: Instant::now(),
             unwritten: 0,
@@ -70,7 +76,38 @@ impl<'a> Watch<'a> {
     pub fn telling(mut self, live: bool, run: &'a Run) -> Self {
         self.live = live;
         self.kept = Some(run);
+        // A terminal that shows what the target writes is the target's: a sign of life there would be mixed with its
+        // output, and would wipe away a question that waits for an answer.
+        if live && !std::io::stdout().is_terminal() {
+            self.running = Some(Progress::doing(self.state()));
+        }
         self
+    }
+
+    /// The target has ended.
+    pub fn ended(&mut self) {
+        self.running = None;
+        self.reading = None;
+    }
+
+    /// What the sign of life says.
+    fn state(&self) -> String {
+        let name = self.watched.program.first().map(Path::new).and_then(Path::file_name);
+        let name = name.unwrap_or_default().to_string_lossy();
+        match self.told {
+            0 => format!("watching {name}: nothing found yet"),
+            1 => format!("watching {name}: 1 finding"),
+            told => format!("watching {name}: {told} findings"),
+        }
+    }
+
+    /// A line of ours, beside the sign of life if there is one.
+    fn line(&self, line: String) {
+        match &self.running {
+            Some(running) => running.line(line),
+            // Nothing can be done about a closed standard error.
+            None => drop(writeln!(std::io::stderr(), "{line}")),
+        }
     }
 
     /// Did the target get as far as to be watched?
@@ -197,14 +234,22 @@ impl Observer for Watch<'_> {
     }
 
     fn reading(&mut self, module: Option<&Path>) {
-        self.reading = Progress::reading(module);
+        match (&self.running, module) {
+            (None, _) => self.reading = Progress::reading(module),
+            (Some(running), Some(module)) => running.say(progress::reading(module)),
+            (Some(running), None) => running.say(self.state()),
+        }
     }
 
     fn idle(&mut self) {
         if self.live {
-            for line in self.gathered.news(&self.filter, &mut self.shelf, &self.base) {
-                // Nothing can be done about a closed standard error.
-                let _ = writeln!(std::io::stderr(), "raddle: {line}");
+            let news = self.gathered.news(&self.filter, &mut self.shelf, &self.base);
+            self.told += news.len();
+            if let Some(running) = self.running.as_ref().filter(|_| !news.is_empty()) {
+                running.say(self.state());
+            }
+            for line in news {
+                self.line(format!("raddle: {line}"));
             }
         }
         self.keep();

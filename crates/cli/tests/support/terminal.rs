@@ -17,6 +17,8 @@ import fcntl, os, pty, struct, sys, termios, time
 columns, wanted = int(sys.argv[1]), sys.argv[2].encode()
 pid, terminal = pty.fork()
 if pid == 0:
+    if "STDOUT" in os.environ:
+        os.dup2(os.open(os.environ["STDOUT"], os.O_WRONLY | os.O_CREAT), 1)
     os.execv(sys.argv[3], sys.argv[3:])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 shown = b""
@@ -44,8 +46,8 @@ pub struct Shown {
     pub code: i32,
 }
 
-/// Runs the command; presses Ctrl-C when it has shown this, unless it is empty. None where there is
-/// no Python.
+/// Runs the command; presses Ctrl-C when it has shown this, unless it is empty. Its standard output goes to the file
+/// `STDOUT` of the variables, if there is one. None where there is no Python.
 pub fn at_terminal(
     directory: &Path,
     columns: u32,
