@@ -133,6 +133,11 @@ fn sockets_that_connect() {
 }
 
 #[test]
+fn sockets_that_send_small_pieces() {
+    c_program("small_writes", &[]);
+}
+
+#[test]
 fn an_openmp_team() {
     c_program("team", &["-fopenmp"]);
 }

@@ -2,7 +2,7 @@
 
 use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
-use super::{Newborn, Scheduler, again, descriptors, futex, signals, timers};
+use super::{Newborn, Scheduler, again, descriptors, futex, signals, streams, timers};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -134,6 +134,12 @@ pub fn returned(
     }
     input::note(scheduler, thread, result);
     input::descriptors_change(scheduler, call, thread.call_arguments);
+    if result >= 0 {
+        scheduler.lock().streams.change(number, thread.call_arguments, result);
+    }
+    if result > 0 && streams::sends(number) {
+        streams::sent(scheduler, thread.call_arguments[0] as i32);
+    }
     match number {
         libc::SYS_clone | libc::SYS_clone3 => {
             let is_expected =

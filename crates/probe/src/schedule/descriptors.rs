@@ -3,8 +3,8 @@
 //! Readiness is asked again after every wake, because two may wait for one byte. A write that is
 //! longer than what a pipe takes at once is made in pieces.
 
-use super::Scheduler;
 use super::table::{Wait, Woken};
+use super::{Scheduler, streams};
 use crate::memory::kernel::{self, Descriptor};
 use crate::memory::target;
 use crate::probe::Probe;
@@ -170,6 +170,7 @@ impl Waiting<'_> {
                 };
                 match result {
                     n if n > 0 => {
+                        streams::sent(self.scheduler, self.descriptor);
                         done += n as u64;
                         written += n;
                     }

@@ -29,6 +29,7 @@ mod overview;
 mod points;
 mod progress;
 mod signals;
+mod streams;
 mod stuck;
 mod table;
 mod timers;
@@ -113,6 +114,7 @@ struct State {
     /// Descriptors that give random bytes.
     random_descriptors: BTreeSet<i32>,
     inputs: input::Inputs,
+    streams: streams::Streams,
     timers: timers::Timers,
     /// Who waits, and is to look who can run next: the thread that had the turn has left for the
     /// kernel.
@@ -173,6 +175,7 @@ impl Scheduler {
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
                 inputs: input::Inputs::new(kept, serves)?,
+                streams: streams::Streams::default(),
                 timers: timers::Timers::default(),
                 driver: None,
                 unowned: false,
