@@ -46,6 +46,9 @@ pub trait Client: Sync + Sized + 'static {
     /// A signal has come for the current thread. `blocked` ones are shown again on delivery.
     fn signal(&self, thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState);
 
+    /// The program's handler of a signal is about to run; the state is that at its beginning.
+    fn handler_begins(&self, thread: Thread<'_>, number: i32, state: &MachineState);
+
     /// This process is a fresh copy of its parent, with this thread only.
     fn forked(&self, thread: Thread<'_>);
     /// The process ends.
@@ -84,6 +87,7 @@ pub fn register<C: Client>(spill_registers: u32) -> Result<(), &'static str> {
             dr::drmgr_register_pre_syscall_event(Some(on_before_system_call::<C>)),
             dr::drmgr_register_post_syscall_event(Some(on_after_system_call::<C>)),
             dr::drmgr_register_signal_event(Some(on_signal::<C>)),
+            dr::drmgr_register_kernel_xfer_event(Some(on_transfer::<C>)),
         ];
         dr::dr_register_filter_syscall_event(Some(on_filter::<C>));
         dr::dr_register_fork_init_event(Some(on_fork::<C>));
@@ -199,6 +203,20 @@ unsafe extern "C" fn on_signal<C: Client>(
         C::instance().signal(Thread::new(context), (*info).sig, (*info).blocked != 0, &state);
     }
     dr::dr_signal_action_t_DR_SIGNAL_DELIVER
+}
+
+unsafe extern "C" fn on_transfer<C: Client>(
+    context: *mut c_void,
+    info: *const dr::dr_kernel_xfer_info_t,
+) {
+    // SAFETY: the information is valid during the callback, in which the engine gives the state of the thread after
+    // the transfer.
+    unsafe {
+        if (*info).type_ == dr::dr_kernel_xfer_type_t_DR_XFER_SIGNAL_DELIVERY {
+            let state = MachineState::of(context, false);
+            C::instance().handler_begins(Thread::new(context), (*info).sig, &state);
+        }
+    }
 }
 
 unsafe extern "C" fn on_fork<C: Client>(context: *mut c_void) {

@@ -185,7 +185,7 @@ impl MachineState {
         MachineState::of(unsafe { dr::dr_get_current_drcontext() }, vectors)
     }
 
-    fn of(context: *mut c_void, vectors: bool) -> MachineState {
+    pub(crate) fn of(context: *mut c_void, vectors: bool) -> MachineState {
         // SAFETY: a zeroed state with size and flags set is what the engine asks for; it is boxed
         // because it has two kilobytes of vector registers.
         unsafe {

@@ -295,6 +295,13 @@ impl Client for Probe {
         }
     }
 
+    fn handler_begins(&self, _thread: Thread<'_>, _number: i32, state: &MachineState) {
+        if let Some(scheduler) = &self.scheduler {
+            // The second argument of a handler: who sent the signal.
+            scheduler.show_sender(state.general[6]);
+        }
+    }
+
     fn forked(&self, thread: Thread<'_>) {
         self.process.store(std::process::id(), Ordering::Relaxed);
         if let Some(request) = self.server.as_ref().and_then(Server::copied) {

@@ -96,6 +96,7 @@ pub fn answer(
     input::expect(scheduler, thread, call);
     let result = wait_for(scheduler, probe, thread, call)?;
     let result = again::judge(scheduler, thread, call, result);
+    scheduler.show_senders(number, thread.call_arguments, result);
     input::note(scheduler, thread, result);
     Some(again::told(thread, call, result))
 }
@@ -132,6 +133,7 @@ pub fn returned(
     if blocks_otherwise(number) {
         come_back(scheduler, probe, thread);
     }
+    scheduler.show_senders(number, thread.call_arguments, result);
     input::note(scheduler, thread, result);
     input::descriptors_change(scheduler, call, thread.call_arguments);
     if result >= 0 {

@@ -3,13 +3,14 @@
 //! The target sees numbers that the kernel gives nobody, in the order its threads are made. So what it
 //! says is translated without doubt: a number of ours means one of its threads, any other is the
 //! kernel's. That is done in the arguments and results of calls, where the kernel writes a new thread's id,
-//! and in names of files under `/proc`; not in what is read from there, in `siginfo`, or in
-//! credentials that come through a socket.
+//! where it says who sent a signal (glibc's own handlers, of `pthread_cancel` and `setuid`, heed only what the
+//! process sends itself), and in names of files under `/proc`; not in what is read from there, or in credentials that come
+//! through a socket.
 
 use super::Scheduler;
 use crate::memory::{kernel, target};
 use crate::thread::ThreadState;
-use raddle_dynamorio::process::SystemCall;
+use raddle_dynamorio::process::{self, SystemCall};
 use raddle_model::ThreadId;
 use raddle_wire::options::{ID_LIMIT, process_of};
 use std::ffi::CString;
@@ -18,6 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The longest name of a file that is looked at: longer ones name no thread.
 const LONGEST_PATH: usize = 64;
 
+/// `struct signalfd_siginfo`.
+const SIGNAL_READ: usize = 128;
 const IOPRIO_WHO_USER: u64 = 3;
 
 /// The ids of the process that is controlled.
@@ -142,6 +145,46 @@ impl Scheduler {
             _ => return None,
         };
         Some(i64::from(shown))
+    }
+
+    /// A `siginfo` of the target's says who sent a signal: the process itself goes by the number that it knows.
+    pub fn show_sender(&self, about: u64) {
+        // signal, error, code; then who sent it.
+        self.show_sender_at(about + 8, about + 16);
+    }
+
+    /// The same of what is read from a `signalfd`: signal, error, code, who sent it.
+    fn show_sender_read(&self, about: u64) {
+        self.show_sender_at(about + 8, about + 12);
+    }
+
+    fn show_sender_at(&self, code_at: u64, id_at: u64) {
+        let code = target::half(code_at).map(|code| code as i32);
+        let has_sender =
+            matches!(code, Some(libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE | libc::SI_MESGQ));
+        if has_sender && target::half(id_at) == Some(self.ids.real()) {
+            process::write(id_at, &self.ids.process.to_le_bytes());
+        }
+    }
+
+    /// A call that tells who sent a signal has returned.
+    pub(super) fn show_senders(&self, number: i64, [first, second]: [u64; 2], result: i64) {
+        match number {
+            libc::SYS_rt_sigtimedwait if result > 0 && second != 0 => self.show_sender(second),
+            libc::SYS_read
+                if result > 0 && self.lock().signal_descriptors.contains(&(first as i32)) =>
+            {
+                let all = second..second + result as u64;
+                all.step_by(SIGNAL_READ).for_each(|about| self.show_sender_read(about));
+            }
+            libc::SYS_signalfd | libc::SYS_signalfd4 if result >= 0 => {
+                self.lock().signal_descriptors.insert(result as i32);
+            }
+            libc::SYS_close => {
+                self.lock().signal_descriptors.remove(&(first as i32));
+            }
+            _ => {}
+        }
     }
 
     /// What a call returned that has given an id, to the process that is controlled or to a child of

@@ -113,6 +113,8 @@ struct State {
     random: Rng,
     /// Descriptors that give random bytes.
     random_descriptors: BTreeSet<i32>,
+    /// Descriptors that tell of signals.
+    signal_descriptors: BTreeSet<i32>,
     inputs: input::Inputs,
     streams: streams::Streams,
     timers: timers::Timers,
@@ -174,6 +176,7 @@ impl Scheduler {
                 // The same whatever the seed: it decides the schedule and nothing else.
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
+                signal_descriptors: BTreeSet::new(),
                 inputs: input::Inputs::new(kept, serves)?,
                 streams: streams::Streams::default(),
                 timers: timers::Timers::default(),

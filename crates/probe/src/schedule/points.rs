@@ -128,7 +128,7 @@ fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
     give_way(scheduler, probe, thread, step);
 }
 
-/// A timer has sent the thread a signal while it was in our code. The engine delivers it when the thread next
+/// A timer or a thread has sent this thread a signal while it was in our code. The engine delivers it when the thread next
 /// leaves the code cache, which a loop of its own may never do: so it leaves now, and comes back to where
 /// it was. Only where the call saw the target's own registers.
 fn take_signal(pc: u64) {
@@ -136,7 +136,7 @@ fn take_signal(pc: u64) {
     let (Some(thread), Some(scheduler)) = (thread::current(probe), &probe.scheduler) else {
         return;
     };
-    if scheduler.is_interruptible() && scheduler.take_signalled(thread.id) {
+    if scheduler.take_signalled(thread.id) {
         Context::at(pc).go();
     }
 }

@@ -112,6 +112,8 @@ impl State {
         self.progress.dull >= HOPELESS
             && self.stands_still()
             && (deadline.is_none() || passed >= LONG_ENOUGH)
+            // Who computes gets on towards that.
+            && !self.timers.count_work()
             && all_were_looked_at(&self.table)
     }
 

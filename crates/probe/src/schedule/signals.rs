@@ -61,6 +61,7 @@ impl Scheduler {
             && let Some(entry) = self.lock().entry(thread.id)
         {
             entry.pending = 0;
+            entry.signalled = false;
         }
     }
 }
@@ -124,6 +125,7 @@ fn interrupt(table: &mut Table, probe: &Probe, to: Option<u32>, signal: u64) {
         // It may be about to wait, and the kernel would not let it.
         Wait::Nothing if probe.monitor.dispositions.is_handled(signal as i32) => {
             entry.pending = signal as u32;
+            entry.signalled = true;
         }
         // A replay knows where the wait was ended by it.
         Wait::Nothing | Wait::Outside | Wait::Recorded => {}

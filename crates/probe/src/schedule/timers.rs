@@ -3,8 +3,10 @@
 //! A timer that is due sends its signal, to a thread of our choosing, as if another thread did; or it makes
 //! its descriptor ready, by way of the kernel's own timer, which is set to go off at once and never
 //! otherwise. So whoever waits for the descriptor, by whatever call, is served by the kernel, and when is
-//! ours to say. Timers of processor time (`ITIMER_VIRTUAL`, `ITIMER_PROF`) stay the kernel's.
+//! ours to say. Timers of processor time go off when so much was computed, by whichever thread; nobody waits for
+//! them, so time does not jump to where they would.
 
+use super::clock::{Clock, Scale};
 use super::{Scheduler, State, calls, signals};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
@@ -32,8 +34,8 @@ pub struct Timers {
 /// Which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
-    /// The one of `alarm` and `setitimer`.
-    Alarm,
+    /// One of `setitimer`, by its number there; that of `alarm` is one of them.
+    Interval(i32),
     Descriptor(i32),
     /// One of `timer_create`.
     Made(i32),
@@ -43,7 +45,7 @@ enum Key {
 struct Timer {
     /// The clock that absolute times are by.
     clock: i32,
-    /// When it goes off next, on the scale of deadlines.
+    /// When it goes off next, on the scale of its clock.
     deadline: Option<u64>,
     /// Nanoseconds between two times; zero for once only.
     interval: u64,
@@ -63,9 +65,15 @@ struct Notice {
 }
 
 impl Timers {
-    /// When the next one goes off.
+    /// When the next one goes off, if nobody need compute for it.
     pub fn next(&self) -> Option<u64> {
-        self.all.values().filter_map(|timer| timer.deadline).min()
+        let waits = self.all.values().filter(|timer| timer.scale() == Scale::Time);
+        waits.filter_map(|timer| timer.deadline).min()
+    }
+
+    /// Does one go off when threads have computed so much?
+    pub fn count_work(&self) -> bool {
+        self.all.values().any(|timer| timer.deadline.is_some() && timer.scale() == Scale::Work)
     }
 
     /// May one interrupt what a thread computes?
@@ -86,8 +94,18 @@ impl Timer {
         Timer { clock, deadline: None, interval: 0, expirations: 0, notice }
     }
 
+    fn scale(&self) -> Scale {
+        Scale::of(self.clock)
+    }
+
+    /// When it goes off if it is set so now: not at all for no time.
+    fn deadline_in(&self, clock: &Clock, time: u64) -> Option<u64> {
+        (time != 0).then(|| clock.on(self.scale()).saturating_add(time))
+    }
+
     /// Interval and time left, as `itimerspec` and `itimerval` have them; `unit` is 1 or 1,000 nanoseconds.
-    fn told(&self, now: u64, unit: u64) -> [u8; 32] {
+    fn told(&self, clock: &Clock, unit: u64) -> [u8; 32] {
+        let now = clock.on(self.scale());
         let left = self.deadline.map_or(0, |deadline| deadline.saturating_sub(now).max(1));
         let mut bytes = [0; 32];
         for (index, time) in [self.interval, left].into_iter().enumerate() {
@@ -133,23 +151,24 @@ pub fn answer(
         libc::SYS_alarm => {
             let time = (argument(0) as u32 as u64) * SECOND;
             let mut state = scheduler.lock();
-            let before = state.set_alarm(time, 0);
+            let before = state.set_interval(libc::ITIMER_REAL, time, 0)?;
             let left = before.deadline.map_or(0, |d| d.saturating_sub(state.clock.now()));
             left.div_ceil(SECOND) as i64
         }
-        libc::SYS_setitimer if argument(0) as i32 == libc::ITIMER_REAL => {
+        libc::SYS_setitimer => {
             let (interval, time) = match argument(1) {
                 0 => (0, 0),
                 at => times_at(at, 1_000)?,
             };
             let mut state = scheduler.lock();
-            let before = state.set_alarm(time, interval);
+            let before = state.set_interval(argument(0) as i32, time, interval)?;
             tell(&state, &before, argument(2), 1_000)
         }
-        libc::SYS_getitimer if argument(0) as i32 == libc::ITIMER_REAL => {
+        libc::SYS_getitimer => {
             let state = scheduler.lock();
-            let none = Timer::new(libc::CLOCK_MONOTONIC, None);
-            tell(&state, state.timers.all.get(&Key::Alarm).unwrap_or(&none), argument(1), 1_000)
+            let none = interval_timer(argument(0) as i32)?;
+            let timer = state.timers.all.get(&Key::Interval(argument(0) as i32));
+            tell(&state, timer.unwrap_or(&none), argument(1), 1_000)
         }
         libc::SYS_timer_create => {
             return make(scheduler, argument(0) as i32, argument(1), argument(2));
@@ -197,29 +216,36 @@ pub fn answer(
 
 /// Tells a timer's times, if somewhere.
 fn tell(state: &State, timer: &Timer, to: u64, unit: u64) -> i64 {
-    let bytes = timer.told(state.clock.now(), unit);
+    let bytes = timer.told(&state.clock, unit);
     if to == 0 || process::write(to, &bytes) { 0 } else { error(libc::EFAULT) }
 }
 
 fn set(scheduler: &Scheduler, key: Key, absolute: bool, times: u64, old: u64) -> Option<i64> {
     let mut state = scheduler.lock();
-    let clock = state.timers.all.get(&key)?.clock;
+    let timer = *state.timers.all.get(&key)?;
     let Some((interval, time)) = times_at(times, 1) else { return Some(error(libc::EFAULT)) };
-    let deadline = match (time, absolute) {
-        (0, _) => None,
-        (_, true) => Some(state.clock.deadline(clock, time)),
-        (_, false) => Some(state.clock.after(time)),
+    let deadline = match (timer.scale(), absolute) {
+        (Scale::Time, true) if time != 0 => Some(state.clock.deadline(timer.clock, time)),
+        (Scale::Work, true) if time != 0 => Some(time),
+        _ => timer.deadline_in(&state.clock, time),
     };
     let before = state.timers.set(key, deadline, interval)?;
     Some(tell(&state, &before, old, 1))
 }
 
-/// `timer_create(clock, event, id)`; those of processor time stay the kernel's.
+/// A timer of `setitimer` that is not set; `None` if there is none of this number.
+fn interval_timer(which: i32) -> Option<Timer> {
+    let (clock, signal) = match which {
+        libc::ITIMER_REAL => (libc::CLOCK_MONOTONIC, libc::SIGALRM),
+        libc::ITIMER_VIRTUAL => (libc::CLOCK_PROCESS_CPUTIME_ID, libc::SIGVTALRM),
+        libc::ITIMER_PROF => (libc::CLOCK_PROCESS_CPUTIME_ID, libc::SIGPROF),
+        _ => return None,
+    };
+    Some(Timer::new(clock, Some(Notice { signal, thread: None, value: None })))
+}
+
+/// `timer_create(clock, event, id)`.
 fn make(scheduler: &Scheduler, clock: i32, event: u64, id_at: u64) -> Option<i64> {
-    if clock < 0 || [libc::CLOCK_PROCESS_CPUTIME_ID, libc::CLOCK_THREAD_CPUTIME_ID].contains(&clock)
-    {
-        return None;
-    }
     let mut state = scheduler.lock();
     let id = FIRST_ID + state.timers.made;
     // struct sigevent: value, signal, how, thread.
@@ -288,21 +314,20 @@ fn go_off(descriptor: i32) {
 }
 
 impl State {
-    fn set_alarm(&mut self, time: u64, interval: u64) -> Timer {
-        let notice = Some(Notice { signal: libc::SIGALRM, thread: None, value: None });
-        let deadline = (time != 0).then(|| self.clock.after(time));
-        let alarm = self.timers.all.entry(Key::Alarm);
-        let alarm = alarm.or_insert(Timer::new(libc::CLOCK_MONOTONIC, notice));
-        let before = *alarm;
-        (alarm.deadline, alarm.interval) = (deadline, interval);
-        before
+    /// Sets a timer of `setitimer`, and returns what it was.
+    fn set_interval(&mut self, which: i32, time: u64, interval: u64) -> Option<Timer> {
+        let timer = self.timers.all.entry(Key::Interval(which));
+        let timer = timer.or_insert(interval_timer(which)?);
+        let before = *timer;
+        (timer.deadline, timer.interval) = (timer.deadline_in(&self.clock, time), interval);
+        Some(before)
     }
 
     /// Lets those timers go off whose time has come.
     pub fn fire_timers(&mut self, probe: &Probe) {
-        let now = self.clock.now();
-        let State { timers, table, .. } = self;
+        let State { timers, table, clock, .. } = self;
         for (key, timer) in &mut timers.all {
+            let now = clock.on(timer.scale());
             let Some(deadline) = timer.deadline.filter(|deadline| *deadline <= now) else {
                 continue;
             };

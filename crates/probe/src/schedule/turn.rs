@@ -360,7 +360,7 @@ impl Scheduler {
         self.interruptible.load(Ordering::Relaxed)
     }
 
-    /// Has the thread been sent a signal by a timer since this was last asked?
+    /// Has the thread been sent a signal, while it did not wait, that its handler has not taken yet?
     pub(super) fn take_signalled(&self, thread: ThreadId) -> bool {
         let mut state = self.lock();
         state.entry(thread).is_some_and(|entry| std::mem::take(&mut entry.signalled))
