@@ -26,8 +26,8 @@ use clap::Args;
 use locate::{Code, Located, Locator};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
-use raddle_report::findings::text::fixed;
-use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target, lines_of};
+use raddle_report::findings::text::{fixed, next};
+use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,6 +94,10 @@ pub struct Confirm {
     /// Start the program anew for each execution, instead of copying it at its main function
     #[arg(long)]
     anew: bool,
+
+    /// A step of another command, which has the last word
+    #[arg(long, hide = true)]
+    step: bool,
 
     #[command(flatten)]
     verbosity: Verbosity,
@@ -214,7 +218,21 @@ impl Confirm {
         if interrupt.came() {
             self.verbosity.note("interrupted; what was found so far is in the report");
         }
+        self.last_word(&file)?;
         Ok(if confirmed { EXIT_FOUND } else { 0 })
+    }
+
+    /// What to type next.
+    fn last_word(&self, file: &Path) -> Result<(), Failure> {
+        if self.step || self.verbosity.quiet {
+            return Ok(());
+        }
+        let mut report = runs::read(file)?;
+        report.findings.sort_by_key(Finding::importance);
+        if let Some(next) = next(&report, Run::named(file).as_deref(), crate::is_known) {
+            eprintln!("{next}");
+        }
+        Ok(())
     }
 
     /// The report that is meant; made now, if it has to be.
@@ -277,7 +295,6 @@ impl Confirm {
             let detection = self.detection(&program, Some(Path::new(&target.cwd)), &hooks);
             let found = detection.aside(self.seed)?;
             for finding in found.findings {
-                now.lines.extend(lines_of(&finding));
                 now.fingerprints.insert(finding.fingerprint);
             }
             let outcome = &found.outcome;
@@ -423,8 +440,6 @@ impl Confirm {
 struct Now {
     /// What the detector reports.
     fingerprints: BTreeSet<String>,
-    /// The pairs of lines of it.
-    lines: BTreeSet<String>,
     /// Why it may not have seen everything.
     doubt: Option<&'static str>,
 }
@@ -432,8 +447,7 @@ struct Now {
 impl Now {
     /// Does the detector still report it? The new build may have other instructions for its lines.
     fn reports(&self, finding: &Finding) -> bool {
-        let lines = lines_of(finding).is_some_and(|lines| self.lines.contains(&lines));
-        lines || self.fingerprints.contains(&finding.fingerprint)
+        self.fingerprints.contains(&finding.fingerprint)
     }
 }
 

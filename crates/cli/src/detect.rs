@@ -34,20 +34,18 @@ impl Detection<'_> {
         Run::find(None)
     }
 
-    /// Without a word, under a seed and a policy, as a run like any other. Returns the report's file.
-    pub fn quietly(&self, seed: u64, policy: &[&str]) -> Result<PathBuf, Failure> {
-        let seed = seed.to_string();
-        self.silent(&[&["--seed", seed.as_str(), "--policy"], policy].concat())?;
-        Run::find(None)
+    /// Without a word, under a seed and a policy, into this directory.
+    pub fn quietly(&self, seed: u64, policy: &[&str], out: &Path) -> Result<Report, Failure> {
+        let (seed, out_word) = (seed.to_string(), out.to_string_lossy());
+        let options = ["--out", &out_word, "--seed", &seed, "--policy"];
+        self.silent(&[&options[..], policy].concat())?;
+        runs::read(&out.join(runs::REPORT))
     }
 
     /// Without a word and without a trace.
     pub fn aside(&self, seed: u64) -> Result<Report, Failure> {
         let directory = RunDirectory::temporary()?;
-        let out = directory.path().join("run");
-        let out = out.to_string_lossy();
-        self.silent(&["--seed", &seed.to_string(), "--out", &out])?;
-        runs::read(&Path::new(&*out).join("report.json"))
+        self.quietly(seed, &["random"], &directory.path().join("run"))
     }
 
     fn silent(&self, options: &[&str]) -> Result<(), Failure> {

@@ -101,6 +101,8 @@ The policies are described in docs/policies/.";
 const EXIT_FOUND: u8 = 66;
 /// Policies under which races are looked for: what one keeps in order, another does not.
 const DETECTIONS: [&[&str]; 3] = [&["random"], &["pct", "--depth", "2"], &["pct", "--depth", "3"]];
+/// Where they are kept in the run's directory meanwhile.
+const DETECTIONS_PART: &str = "detections";
 /// Bytes of code around a racing access in which others are points, too: of two accesses to the same memory in one
 /// segment the detector needs only the first, but between looking and using is where it hurts.
 const AROUND: u64 = 48;
@@ -122,7 +124,9 @@ impl Hunt {
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let usual = self.by_itself()?;
-        let (report_file, suspects, mut spent) = self.detect(started, &interrupt)?;
+        let run = Run::make(None)?;
+        let detected = self.detect(&run, started, &interrupt);
+        let (report_file, suspects, mut spent) = detected.inspect_err(|_| run.give_up())?;
         let mut confirmed = false;
         let mut watch = Vec::new();
         if self.policy.is_none() {
@@ -202,10 +206,11 @@ impl Hunt {
         }
     }
 
-    /// Looks for races under a few schedules; returns the report with the most of them, and the places
-    /// of all.
+    /// Looks for races under a few schedules; returns the report with the most of them, which is now the run's, and
+    /// the places of all.
     fn detect(
         &self,
+        run: &Run,
         started: Instant,
         interrupt: &Interrupt,
     ) -> Result<(PathBuf, Vec<WatchedPlace>, Spent), Failure> {
@@ -213,6 +218,7 @@ impl Hunt {
         let (program, hooks) = (self.program.as_slice(), self.hooks.as_slice());
         let detection = Detection { program, cwd: None, hooks, time, timeout };
         let progress = Progress::doing("looking for races");
+        let parts = run.path().join(DETECTIONS_PART);
         let mut best: Option<(usize, PathBuf)> = None;
         let mut spent = Spent::default();
         // One at least, also where its races are of no interest: for the report.
@@ -223,21 +229,24 @@ impl Hunt {
                 break;
             }
             progress.say(format!("looking for races, seed {seed}"));
-            let file = match detection.quietly(seed, policy) {
+            let part = parts.join(seed.to_string());
+            let report = match detection.quietly(seed, policy, &part) {
                 Err(_) if best.is_some() => continue,
-                file => file?,
+                report => report.inspect_err(|_| drop(std::fs::remove_dir_all(&parts)))?,
             };
             spent.detections += 1;
-            let report = runs::read(&file)?;
             suspects.extend(
                 nearby(&report).into_iter().map(|p| ((p.code.module.clone(), p.code.start), p)),
             );
             let found = report.findings.len();
             if best.as_ref().is_none_or(|(most, _)| found >= *most) {
-                best = Some((found, file));
+                best = Some((found, part));
             }
         }
-        let (_, file) = best.ok_or_else(|| Failure::Other("there was no time".into()))?;
+        let (_, part) = best.ok_or_else(|| Failure::Other("there was no time".into()))?;
+        let file = run.adopt(&part)?;
+        // The others have told what they know.
+        let _ = std::fs::remove_dir_all(&parts);
         Ok((file, suspects.into_values().collect(), spent))
     }
 
@@ -251,7 +260,7 @@ impl Hunt {
         }
         // The hook files are in the report.
         let status = child::ours()?
-            .arg("confirm")
+            .args(["confirm", "--step"])
             .arg(report)
             .args(["--seed", &self.seed.to_string()])
             .args(self.anew.then_some("--anew"))

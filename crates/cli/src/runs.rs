@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Where runs are kept, beside where they were started.
 const HOME: &str = ".raddle";
 /// The report in a run directory.
-const REPORT: &str = "report.json";
+pub const REPORT: &str = "report.json";
 
 /// A run directory.
 #[derive(Debug)]
@@ -117,6 +117,19 @@ impl Run {
         };
         write().map_err(Failure::during(format_args!("writing {}", file.display())))?;
         Ok(file)
+    }
+
+    /// This run is to be what was done in `part`, a directory within its own.
+    pub fn adopt(&self, part: &Path) -> Result<PathBuf, Failure> {
+        let adopt = || -> io::Result<()> {
+            for entry in std::fs::read_dir(part)? {
+                let entry = entry?;
+                std::fs::rename(entry.path(), self.path.join(entry.file_name()))?;
+            }
+            Ok(())
+        };
+        adopt().map_err(Failure::during(format_args!("moving {}", part.display())))?;
+        Ok(self.path.join(REPORT))
     }
 
     /// Nothing came of it: the number is free again.

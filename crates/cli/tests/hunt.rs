@@ -55,9 +55,10 @@ fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
         replay.exits(0);
         assert!(replay.stderr.contains("Assertion `balance == 2' failed"), "{replay:?}");
     }
-    let run = scratch.path(".raddle");
-    let latest = std::fs::read_dir(run).unwrap().map(|e| e.unwrap().path()).max().unwrap();
-    let report = std::fs::read_to_string(latest.join("report.json")).unwrap();
+    // However many times it looked for races, it is one run, and the latest.
+    let runs: Vec<_> = std::fs::read_dir(scratch.path(".raddle")).unwrap().collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["failures"][0]["effect"], "failed assertion");
     assert_eq!(report["failures"][0]["end"]["signal"], 6);

@@ -33,7 +33,6 @@ pub use baseline::Baseline;
 pub use build::Circumstances;
 pub use entry::Entry;
 pub(crate) use fingerprint::fingerprint;
-pub use fingerprint::lines_of;
 pub use stack::stack_of;
 pub(crate) use stack::with_source;
 

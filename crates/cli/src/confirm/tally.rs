@@ -6,6 +6,7 @@ use crate::kept;
 use crate::trial::{Ending, Plan, TrialResult};
 use raddle_execute::Written;
 use raddle_model::finding::{Certainty, FindingKind};
+use raddle_report::findings::text::places;
 use raddle_report::findings::{
     self, Confirmation, Effect, Finding, Harm, Library, Order, Rate, stack_of,
 };
@@ -205,8 +206,11 @@ impl Tally {
 /// `R1 (counter, predicted)`.
 pub fn subject(finding: &Finding) -> String {
     let name = match finding.kind {
-        FindingKind::DataRace => finding.location.name.as_deref().unwrap_or("memory"),
-        FindingKind::LockOrder => "cycle of locks",
+        FindingKind::DataRace => {
+            let places = || Some(places(finding)).filter(|places| !places.is_empty());
+            finding.location.name.clone().or_else(places).unwrap_or_else(|| "memory".into())
+        }
+        FindingKind::LockOrder => "cycle of locks".into(),
     };
     let standing = match (&finding.origin, finding.certainty) {
         (Some(tool), _) => format!(", by {tool}"),

@@ -1,7 +1,6 @@
 //! Findings that were there before: a file of fingerprints, which keep their meaning when the
 //! program is rebuilt. What is in it is counted and kept quiet; what is not is new.
 
-use super::fingerprint::lines_of;
 use super::schema::{Finding, Report};
 use super::text;
 use crate::explain::kind_name;
@@ -22,10 +21,6 @@ pub struct Baseline {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
     fingerprint: String,
-    /// The pair of lines, whichever reads and whichever writes: another build may do it with other
-    /// instructions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lines: Option<String>,
     kind: String,
     about: String,
 }
@@ -52,10 +47,7 @@ impl Baseline {
 
     /// Is it known?
     pub fn knows(&self, finding: &Finding) -> bool {
-        let lines = lines_of(finding);
-        self.findings.iter().any(|known| {
-            known.fingerprint == finding.fingerprint || lines.is_some() && known.lines == lines
-        })
+        self.findings.iter().any(|known| known.fingerprint == finding.fingerprint)
     }
 
     /// How many are known.
@@ -76,7 +68,6 @@ impl Baseline {
             if !self.knows(finding) {
                 self.findings.push(Known {
                     fingerprint: finding.fingerprint.clone(),
-                    lines: lines_of(finding),
                     kind: kind_name(finding.kind),
                     about: text::news(finding, Path::new(&report.target.cwd)),
                 });
@@ -103,23 +94,9 @@ mod tests {
         for finding in &mut report.findings {
             finding.accesses[0].stack[0].line = Some(999);
             assert!(back.knows(finding));
+            finding.fingerprint = "0123456789abcdef".into();
+            assert!(!back.knows(finding));
         }
-        // Another optimisation makes another access of the same line meet.
-        report.findings[0].fingerprint = "0123456789abcdef".into();
-        report.findings[0].accesses[0].kind = raddle_model::finding::TouchKind::Write;
-        assert!(back.knows(&report.findings[0]));
-        report.findings[0].accesses[0].stack[0].text = Some("counter -= 1;".into());
-        assert!(!back.knows(&report.findings[0]));
-    }
-
-    #[test]
-    fn baselines_from_before_there_were_lines_are_read() {
-        let old = r#"{"schema": "raddle-baseline/1", "findings": [{"fingerprint": "1", "kind": "data-race", "about": ""}]}"#;
-        let known = Baseline::from_json(old).unwrap();
-        let mut finding = typed::bank().findings.remove(0);
-        assert!(!known.knows(&finding));
-        finding.fingerprint = "1".into();
-        assert!(known.knows(&finding));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! One finding per distinct pair of places, seen from the program's own code.
 //!
 //! The detector tells pairs of instructions apart. A reader tells lines apart: copies that the
-//! compiler made of one line, and the places inside `memcpy` that one call of it touches, are one
-//! bug. So findings are the same when both of their accesses stand at the same place of the
-//! program's own code and did the same kind of thing.
+//! compiler made of one line, the load and the store of `n++`, and the places inside `memcpy` that one call of it
+//! touches, are one bug. So findings are the same when both of their accesses stand at the same place of the
+//! program's own code (a line; a function where no lines are known) and the memory is the same.
 
-use super::party::{Deed, Party};
+use super::fingerprint;
+use super::party::Party;
 use super::schema::{Finding, Frame};
-use raddle_model::finding::TouchKind;
+use raddle_model::finding::{Certainty, TouchKind};
 use std::collections::HashMap;
 
 /// Makes one of those that are the same: the best and first of them stays, counts add up. The order
@@ -24,7 +25,7 @@ pub(super) fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
             std::collections::hash_map::Entry::Occupied(known) => {
                 let known = &mut groups[*known.get()];
                 let count = known.count.saturating_add(finding.count);
-                if finding.certainty > known.certainty {
+                if standing(&finding) > standing(known) {
                     *known = finding;
                 }
                 known.count = count;
@@ -34,34 +35,32 @@ pub(super) fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
     groups
 }
 
-/// What makes a finding the same as another: kind of bug, and the two places whichever came first.
+/// Of those that are the same the surest is shown, and of these one that writes most: it says most.
+fn standing(finding: &Finding) -> (Certainty, usize) {
+    let writes = finding.accesses.iter().filter(|access| access.kind != TouchKind::Read);
+    (finding.certainty, writes.count())
+}
+
+/// What makes a finding the same as another: kind of bug, the two places whichever came first, and the memory.
 pub(super) fn key(finding: &Finding) -> String {
     let mut sides: Vec<String> = finding.parties().map(side).collect();
     sides.sort();
-    format!("{:?}\n{}", finding.kind, sides.join("\n"))
+    format!("{:?}\n{}\n{}", finding.kind, sides.join("\n"), fingerprint::memory(finding))
 }
 
 fn side(party: Party<'_>) -> String {
-    let kind = match party.deed {
-        Deed::Access(access) => match access.kind {
-            TouchKind::Read => "read",
-            TouchKind::Write => "write",
-            TouchKind::Update => "update",
-            TouchKind::Free => "free",
-        },
-        Deed::Wait(_) => "wait",
-    };
-    format!("{kind} {}", party.frame().map(place).unwrap_or_default())
+    let place = party.frame().map(place).unwrap_or_default();
+    format!("{}{place}", fingerprint::deed(party.deed))
 }
 
-/// A place as a reader sees it: the line and column, or else the instruction.
+/// A place as a reader sees it: the line, the function, or else the instruction.
 fn place(frame: &Frame) -> String {
     let module = frame.module.as_deref().unwrap_or_default();
-    match (&frame.file, frame.line) {
-        (Some(file), Some(line)) => {
-            let function = frame.function.as_deref().unwrap_or_default();
-            format!("{module} {function} {file} {line} {}", frame.column.unwrap_or(0))
+    match (&frame.file, frame.line, &frame.function) {
+        (Some(file), Some(line), function) => {
+            format!("{module} {} {file} {line}", function.as_deref().unwrap_or_default())
         }
+        (_, _, Some(function)) => format!("{module} {function}"),
         _ => format!("{module} {:#x}", frame.offset.0),
     }
 }
@@ -71,7 +70,6 @@ mod tests {
     use super::*;
     use crate::findings::typed;
     use crate::hex::Hex;
-    use raddle_model::finding::Certainty;
 
     fn finding() -> Finding {
         typed::bank().findings.remove(0)
@@ -100,12 +98,43 @@ mod tests {
     }
 
     #[test]
-    fn another_line_or_kind_is_another_finding() {
+    fn another_line_other_memory_or_a_free_is_another_finding() {
         let mut line = finding();
         line.accesses[0].stack[0].line = Some(99);
-        let mut kind = finding();
-        kind.accesses[0].kind = TouchKind::Update;
-        assert_eq!(grouped(vec![finding(), line, kind]).len(), 3);
+        let mut memory = finding();
+        memory.location.name = Some("something_else".into());
+        let mut freed = finding();
+        freed.accesses[0].kind = TouchKind::Free;
+        assert_eq!(grouped(vec![finding(), line, memory, freed]).len(), 4);
+    }
+
+    #[test]
+    fn the_load_and_the_store_of_a_line_are_one_place() {
+        let with = |kinds: [TouchKind; 2]| {
+            let mut finding = finding();
+            for (access, kind) in finding.accesses.iter_mut().zip(kinds) {
+                (access.kind, access.stack[0].offset) = (kind, Hex(kind as u64));
+            }
+            finding
+        };
+        let read = with([TouchKind::Read, TouchKind::Write]);
+        let write = with([TouchKind::Write, TouchKind::Write]);
+        let groups = grouped(vec![read, write.clone()]);
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].accesses, write.accesses);
+    }
+
+    #[test]
+    fn without_lines_a_function_is_a_place() {
+        let at = |offset: u64, function: Option<&str>| {
+            let mut finding = finding();
+            let frame = &mut finding.accesses[0].stack[0];
+            (frame.file, frame.line, frame.offset) = (None, None, Hex(offset));
+            frame.function = function.map(String::from);
+            finding
+        };
+        assert_eq!(grouped(vec![at(1, Some("crc")), at(2, Some("crc"))]).len(), 1);
+        assert_eq!(grouped(vec![at(1, None), at(2, None)]).len(), 2);
     }
 
     #[test]

@@ -25,8 +25,12 @@ const LIBRARIES: [&str; 17] = [
     "[vdso]",
 ];
 
-/// Source of standard libraries that is compiled into the program: generic code, and Rust's std.
-const SOURCES: [&str; 3] = ["/rustc/", "/rustlib/src/rust/library/", "/include/c++/"];
+/// Source of Rust's standard library, which is compiled into the program.
+const SOURCES: [&str; 2] = ["/rustc/", "/rustlib/src/rust/library/"];
+
+/// What only standard libraries may define: their names begin so. For code without lines.
+const STANDARD: [&str; 7] =
+    ["std::", "core::", "alloc::", "__gnu_cxx::", "__gthread_", "__rust_", "__rdl_"];
 
 /// What calls `main` and the first function of a thread, wherever it is linked to.
 const STARTERS: [&str; 6] =
@@ -39,8 +43,36 @@ pub(super) fn is_runtime(frame: &Frame) -> bool {
     }
     let library =
         frame.module.as_deref().is_some_and(|module| is_runtime_module(file_name(module)));
-    let source = |file: &str| SOURCES.iter().any(|part| file.contains(part));
-    library || frame.file.as_deref().is_some_and(source)
+    let standard = match (&frame.file, &frame.function) {
+        (Some(file), _) => is_standard_source(file),
+        (None, Some(function)) => is_standard_function(function),
+        (None, None) => false,
+    };
+    library || standard
+}
+
+/// Generic code of a standard library: `/usr/include/c++/14/…`, `/usr/include/x86_64-linux-gnu/c++/14/…`,
+/// `…/include/c++/v1/…`, and Rust's.
+fn is_standard_source(file: &str) -> bool {
+    let of_rust = || SOURCES.iter().any(|part| file.contains(part));
+    let versioned = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || c == 'v');
+    let of_cxx = || {
+        let (_, included) = file.split_once("/include/")?;
+        let (_, rest) = included.split_once("c++/")?;
+        Some(versioned(rest))
+    };
+    of_rust() || of_cxx() == Some(true)
+}
+
+/// `std::vector<int>::push_back`, `<alloc::vec::Vec<T> as core::ops::Drop>::drop`; not what a program makes of them,
+/// `<alloc::vec::Vec<T> as bank::Account>::pay`.
+fn is_standard_function(function: &str) -> bool {
+    let begins = |name: &str| STANDARD.iter().any(|prefix| name.starts_with(prefix));
+    match function.strip_prefix('<').map(|inner| inner.split_once(" as ").ok_or(inner)) {
+        None => begins(function),
+        Some(Ok((what, interface))) => begins(what) && begins(interface),
+        Some(Err(inner)) => begins(inner),
+    }
 }
 
 /// Index of the first frame that is the program's own.
@@ -89,9 +121,27 @@ mod tests {
         }
         assert!(is_runtime(&frame("/w/bank", "/rustc/9fc6b431/library/core/src/cell.rs")));
         assert!(is_runtime(&frame("/w/bank", "/usr/include/c++/14/bits/stl_vector.h")));
+        let thread = "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h";
+        assert!(is_runtime(&frame("/w/bank", thread)));
+        assert!(is_runtime(&frame("/w/bank", "/opt/llvm/include/c++/v1/vector")));
         assert!(!is_runtime(&frame("/w/bank", "/w/src/main.rs")));
+        assert!(!is_runtime(&frame("/w/bank", "/w/include/c++/bank.h")));
         let start = Frame { function: Some("_start".into()), ..frame("/w/bank", "") };
         assert!(is_runtime(&start));
+    }
+
+    #[test]
+    fn code_without_lines_is_known_by_the_names_that_only_libraries_may_give() {
+        let named = |function: &str| {
+            is_runtime(&Frame { function: Some(function.into()), ..frame("/w/bank", "") })
+        };
+        assert!(named("std::vector<int>::push_back(int&&)"));
+        assert!(named("<alloc::raw_vec::RawVecInner>::finish_grow"));
+        assert!(named("<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"));
+        assert!(named("__rust_try"));
+        assert!(!named("<alloc::vec::Vec<T> as bank::Account>::pay"));
+        assert!(!named("<bank::Account as core::ops::drop::Drop>::drop"));
+        assert!(!named("standard::pay"));
     }
 
     #[test]

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(one("file = 'bank.c'\nvariable = 'counter'"), ["R1"]);
         assert_eq!(one("variable = 'other'\nfile = 'bank.c'"), [""; 0]);
         assert_eq!(one("module = 'libc.so.*'"), ["R1", "R2", "R3"]);
-        assert_eq!(one("fingerprint = '71d2a0a93a80c812'"), ["R1"]);
+        assert_eq!(one("fingerprint = 'df78355f7dd1dacb'"), ["R1"]);
         assert_eq!(one("kind = 'data-race'"), ["R1", "R2", "R3"]);
         assert_eq!(one("kind = 'deadlock'"), [""; 0]);
         assert_eq!(one("function = 'worker'\nexpires = 2026-06-02"), ["R1"]);
@@ -339,17 +339,17 @@ mod tests {
         insta::assert_snapshot!(text, @r#"
         # data race on counter (observed): write at bank.c:16 in worker, read at bank.c:20 in reader
         [[suppress]]
-        fingerprint = "71d2a0a93a80c812"
+        fingerprint = "df78355f7dd1dacb"
         reason = "not looked at yet"
 
         # data race on a heap block of 64 bytes from bank.c:56 in main (predicted): free at bank.c:48 in main, write at bank.c:64 in fill
         [[suppress]]
-        fingerprint = "4f8768bf25dfeb1a"
+        fingerprint = "71c69214cb704a29"
         reason = "not looked at yet"
 
         # data race on libc.so.6+0x4000 (observed): write at libc.so.6+0x30, read at libc.so.6+0x30
         [[suppress]]
-        fingerprint = "03728ca27b134cb1"
+        fingerprint = "ffb2f597b99ead16"
         reason = "not looked at yet"
         "#);
     }

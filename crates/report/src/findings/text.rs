@@ -187,13 +187,13 @@ pub fn next(report: &Report, run: Option<&str>, known: impl Fn(&str) -> bool) ->
         Some(run) => format!("{run}/{}", first.id()),
         None => first.id().to_owned(),
     };
-    let confirmed = match first {
-        Entry::Finding(finding) => finding.is_confirmed(),
-        Entry::Failure(_) => true,
+    let (confirmed, tried) = match first {
+        Entry::Finding(finding) => (finding.is_confirmed(), finding.confirmation.is_some()),
+        Entry::Failure(_) => (true, true),
     };
     let step = match () {
         () if confirmed && known("replay") => format!("raddle replay {id}"),
-        () if !confirmed && known("confirm") => format!("raddle confirm {id}"),
+        () if !tried && known("confirm") => format!("raddle confirm {id}"),
         () => format!("raddle explain {id}"),
     };
     Some(clean(&format!("next: {step}")))
@@ -247,6 +247,13 @@ pub fn news(finding: &Finding, base: &Path) -> String {
 /// The same, as short as it can be told: no directories, no functions.
 fn short_news(finding: &Finding) -> String {
     pair(finding, &words::short_subject(finding), words::short_place)
+}
+
+/// Where a finding is, as short as it can be told: `bank.c:12 and bank.c:20`.
+pub fn places(finding: &Finding) -> String {
+    let places: Vec<String> =
+        finding.parties().filter_map(|party| party.frame().map(words::short_place)).collect();
+    clean(&places.join(" and "))
 }
 
 fn pair(finding: &Finding, subject: &str, place: impl Fn(&Frame) -> String) -> String {
