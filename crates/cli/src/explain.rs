@@ -10,7 +10,6 @@ use raddle_report::findings::text::{self, Style};
 use raddle_report::findings::{Entry, Finding};
 use raddle_report::nearest::did_you_mean;
 use std::fmt::Write;
-use std::path::Path;
 
 /// Says in plain words what a finding, a kind of bug or a rule means, and how to fix it
 #[derive(Debug, Args)]
@@ -92,7 +91,8 @@ fn failure(what: &str) -> Result<String, Failure> {
 /// What the report says of it.
 fn shown(report: &Report, entry: Entry<'_>) -> String {
     let stdout = std::io::stdout();
-    let style = terminal::style(&stdout, Path::new(&report.target.cwd), false);
+    let here = std::env::current_dir().unwrap_or_default();
+    let style = terminal::style(&stdout, &here, false);
     let mut out = Vec::new();
     // Writing to memory cannot fail.
     let _ = text::write(&report.only(entry), &Style { height: None, ..style }, &mut out);

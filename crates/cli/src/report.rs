@@ -8,7 +8,6 @@ use crate::terminal;
 use clap::Args;
 use raddle_report::findings::{Finding, text};
 use std::io::Write;
-use std::path::Path;
 
 /// Shows the report of a run again
 ///
@@ -67,7 +66,8 @@ impl Report {
         self.forms.check()?;
         let file = Run::find(self.run.as_deref())?;
         let mut report = runs::read(&file)?;
-        let filter = self.known.filter(&std::env::current_dir().unwrap_or_default())?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let filter = self.known.filter(&here)?;
         let known = report.summary.warnings.len();
         filter.sift(&mut report.findings, &report.modules, &mut report.summary);
         for warning in report.summary.warnings[known..].iter().filter(|_| !self.quiet) {
@@ -77,7 +77,7 @@ impl Report {
         report.findings.sort_by_key(Finding::importance);
         self.forms.write(&report)?;
         let stdout = std::io::stdout();
-        let style = terminal::style(&stdout, Path::new(&report.target.cwd), self.verbose);
+        let style = terminal::style(&stdout, &here, self.verbose);
         // Whoever asked for files and for nothing else has what they want.
         let text = self.format == Form::Text;
         if !text || !(self.quiet || self.forms.any()) {

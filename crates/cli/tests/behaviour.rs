@@ -113,6 +113,7 @@ macro_rules! behaviours {
 behaviours! {
     handlers_on_alternate_stacks_under_a_timer: "signals.c",
     blocked_signals: "blocked_signals.c",
+    ignored_signals: "ignored_signals.c",
     a_fault_the_program_catches: "segv.c",
     registers_after_a_fault: "fault_registers.c",
     memory_in_the_middle_of_the_address_space: "far_memory.c",

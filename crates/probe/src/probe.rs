@@ -192,6 +192,7 @@ impl Client for Probe {
     }
 
     fn plan(&self, block: &Block<'_>) -> Plan {
+        self.monitor.dispositions.begin();
         if let Some(server) = &self.server {
             server.block(block.tag());
         }

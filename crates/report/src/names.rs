@@ -223,14 +223,33 @@ impl Serialize for AddressName {
     }
 }
 
-/// `bank.c:31`, relative to `base` if it lies below.
+/// `bank.c:31`, as seen from `base`.
 pub(crate) fn source(file: Option<&str>, line: Option<u32>, base: &Path) -> Option<String> {
-    let file = tidy(Path::new(file?));
-    let file = file.strip_prefix(base).unwrap_or(&file).display();
+    let file = seen_from(&tidy(Path::new(file?)), base);
+    let file = file.display();
     Some(match line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_string(),
     })
+}
+
+/// Directories that one goes up to see a file: from `project/build/tests` to `project`.
+const FARTHEST_UP: usize = 2;
+
+/// A path relative to `base` where it lies below, or beside it in the same project: in a directory that is neither the
+/// root of everything nor of all users.
+fn seen_from(path: &Path, base: &Path) -> PathBuf {
+    for (up, directory) in base.ancestors().take(FARTHEST_UP + 1).enumerate() {
+        let is_project = directory.components().count() > 2;
+        let Ok(below) = path.strip_prefix(directory) else { continue };
+        // Caches of package managers, say.
+        let is_hidden = below.to_string_lossy().starts_with('.');
+        if up == 0 || is_project && !is_hidden {
+            let up = std::iter::repeat_n(Path::new(".."), up);
+            return up.chain([below]).collect();
+        }
+    }
+    path.to_owned()
 }
 
 /// A path as a person would write it: `./elf/../misc/x.c` is `misc/x.c`. (By its text: the file is
@@ -291,6 +310,19 @@ mod tests {
         assert_eq!(jit.text(Path::new("/")), "0x7f00");
         let nowhere = PlaceName { module: None, offset: 0, frames: Vec::new() };
         assert_eq!(nowhere.text(Path::new("/")), "");
+    }
+
+    #[test]
+    fn paths_are_as_seen_from_where_one_is() {
+        let seen = |path: &str, base: &str| {
+            seen_from(Path::new(path), Path::new(base)).display().to_string()
+        };
+        assert_eq!(seen("/home/me/bank/src/a.c", "/home/me/bank"), "src/a.c");
+        assert_eq!(seen("/home/me/bank/src/a.c", "/home/me/bank/build"), "../src/a.c");
+        assert_eq!(seen("/home/me/bank/a.c", "/home/me/bank/build/debug"), "../../a.c");
+        assert_eq!(seen("/home/me/.cargo/x.rs", "/home/me/bank"), "/home/me/.cargo/x.rs");
+        assert_eq!(seen("/usr/include/x.h", "/usr/src"), "/usr/include/x.h");
+        assert_eq!(seen("nptl/x.c", "/home/me"), "nptl/x.c");
     }
 
     #[test]

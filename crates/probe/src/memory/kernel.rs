@@ -84,7 +84,12 @@ impl SignalAction {
     pub const LAST: u32 = 64;
 
     pub fn ignore() -> SignalAction {
-        SignalAction { handler: libc::SIG_IGN as u64, ..SignalAction::default() }
+        SignalAction::without_handler(libc::SIG_IGN, 0)
+    }
+
+    /// To ignore it, or what happens by default.
+    pub fn without_handler(what: usize, flags: u64) -> SignalAction {
+        SignalAction { handler: what as u64, flags, ..SignalAction::default() }
     }
 
     /// A signal in a set.

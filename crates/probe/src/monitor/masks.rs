@@ -7,6 +7,7 @@
 //! comes on unblocking is found blocked, remembered, and delivered when the engine unblocks it a
 //! moment later.
 
+use super::signals::Dispositions;
 use crate::memory::target;
 use crate::trampoline::slot;
 use raddle_dynamorio::slots::Slots;
@@ -64,10 +65,16 @@ impl Masks {
     }
 
     /// The program calls `signalfd(…, set, size)`.
-    pub fn before_descriptor(&self, set: u64, size: u64) {
+    pub fn before_descriptor(&self, dispositions: &Dispositions, set: u64, size: u64) {
         let Some(signals) = (size == SET_SIZE).then(|| target::word(set)).flatten() else { return };
         self.read_by_descriptor.fetch_or(signals, Ordering::Relaxed);
+        dispositions.feed(signals);
         change(libc::SIG_UNBLOCK, signals);
+    }
+
+    /// Signals that the engine feeds to descriptors.
+    pub fn fed(&self) -> u64 {
+        self.read_by_descriptor.load(Ordering::Relaxed)
     }
 
     /// The current thread was made by a C library, which makes threads with everything blocked and
@@ -98,7 +105,7 @@ impl Masks {
     }
 
     fn set(&self, how: i32, signals: u64) {
-        let not_for_the_kernel = NEVER_BLOCKED | self.read_by_descriptor.load(Ordering::Relaxed);
+        let not_for_the_kernel = NEVER_BLOCKED | self.fed();
         change(how, signals & !not_for_the_kernel);
     }
 }

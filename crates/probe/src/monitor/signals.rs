@@ -1,4 +1,8 @@
 //! Signals: that one was delivered, and where it struck.
+//!
+//! The engine catches every signal. One that the program ignores would thus end its waits, which it does not by
+//! itself: so the kernel ignores it, too, and the engine never hears of it. Likewise of those that are ignored by default,
+//! when children end, above all.
 
 use super::{hooks, modules};
 use crate::memory::kernel::{self, SignalAction};
@@ -8,6 +12,7 @@ use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
 use raddle_model::{EventKind, StackId, SyncObject};
 use raddle_wire::log::{Record, State};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const LAST_SIGNAL: usize = SignalAction::LAST as usize;
@@ -16,7 +21,12 @@ const LAST_SIGNAL: usize = SignalAction::LAST as usize;
 #[derive(Debug)]
 pub struct Dispositions {
     handlers: [AtomicU64; LAST_SIGNAL + 1],
+    /// What the engine has the kernel do, once it is at work.
+    engine: OnceLock<[SignalAction; LAST_SIGNAL + 1]>,
 }
+
+/// Flags of an action that say something though there is no handler.
+const FLAGS: u64 = (libc::SA_NOCLDWAIT | libc::SA_NOCLDSTOP) as u64;
 
 impl Dispositions {
     /// Those of the start.
@@ -27,22 +37,58 @@ impl Dispositions {
             _ => libc::SIG_DFL,
         };
         let handlers = std::array::from_fn(|signal| AtomicU64::new(handler(signal) as u64));
-        Dispositions { handlers }
+        Dispositions { handlers, engine: OnceLock::new() }
+    }
+
+    /// Code of the target is about to run for the first time: the engine catches signals from now on.
+    pub fn begin(&self) {
+        if self.engine.get().is_some() {
+            return;
+        }
+        let caught = |signal| kernel::signal_action(signal as u32, None).unwrap_or_default();
+        if self.engine.set(std::array::from_fn(caught)).is_ok() {
+            let ignored = |signal: &u32| self.is_ignored(*signal as i32);
+            (1..=SignalAction::LAST)
+                .filter(ignored)
+                .for_each(|signal| self.tell_kernel(signal, 0, 0));
+        }
+    }
+
+    /// Has the kernel ignore what the program ignores, unless the engine is to feed it to a descriptor.
+    fn tell_kernel(&self, signal: u32, flags: u64, fed: u64) {
+        let Some(engine) = self.engine.get() else { return };
+        let mine = super::masks::NEVER_BLOCKED | fed;
+        let ignored = self.is_ignored(signal as i32) && mine & SignalAction::bit(signal) == 0;
+        let action = match ignored {
+            true => SignalAction::without_handler(self.of(signal as i32), flags & FLAGS),
+            false => engine[signal as usize],
+        };
+        kernel::signal_action(signal, Some(action));
+    }
+
+    /// The engine is to get these signals: it feeds them to a descriptor.
+    pub fn feed(&self, signals: u64) {
+        let fed = |signal: &u32| signals & SignalAction::bit(*signal) != 0;
+        (1..=SignalAction::LAST)
+            .filter(fed)
+            .for_each(|signal| self.tell_kernel(signal, 0, signals));
     }
 
     /// For a process that is about to go its own way.
     fn copy(&self) -> Dispositions {
         let handler = |signal: usize| self.handlers[signal].load(Ordering::Relaxed);
         let handlers = std::array::from_fn(|signal| AtomicU64::new(handler(signal)));
-        Dispositions { handlers }
+        Dispositions { handlers, engine: self.engine.clone() }
     }
 
-    /// The program calls `sigaction(signal, action, …)`.
-    pub fn set(&self, signal: u64, action: u64) {
-        // struct sigaction begins with the handler.
-        let Some(handler) = (action != 0).then(|| target::word(action)).flatten() else { return };
-        if let Some(slot) = self.handlers.get(signal as usize) {
+    /// The program calls `sigaction(signal, action, …)`; the engine feeds these signals to descriptors.
+    pub fn set(&self, signal: u64, action: u64, fed: u64) {
+        // struct sigaction: the handler, flags, …
+        let word = |at: u64| (action != 0).then(|| target::word(action + at)).flatten();
+        let (Some(handler), Some(flags)) = (word(0), word(8)) else { return };
+        if let Some(slot) = self.handlers.get(signal as usize).filter(|_| signal > 0) {
             slot.store(handler, Ordering::Relaxed);
+            self.tell_kernel(signal as u32, flags, fed);
         }
     }
 
@@ -72,10 +118,11 @@ impl Dispositions {
 /// memory, and speaks for itself only.
 pub fn set_action(probe: &Probe, thread: &mut ThreadState, signal: u64, action: u64) {
     let all = &probe.monitor.dispositions;
+    let fed = probe.monitor.masks.fed();
     if probe.is_own_process() {
-        all.set(signal, action);
+        all.set(signal, action, fed);
     } else {
-        thread.dispositions.get_or_insert_with(|| Box::new(all.copy())).set(signal, action);
+        thread.dispositions.get_or_insert_with(|| Box::new(all.copy())).set(signal, action, fed);
     }
 }
 

@@ -99,7 +99,8 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
             threads::await_masks(probe);
         }
         libc::SYS_signalfd | libc::SYS_signalfd4 => {
-            probe.monitor.masks.before_descriptor(argument(1), argument(2));
+            let dispositions = &probe.monitor.dispositions;
+            probe.monitor.masks.before_descriptor(dispositions, argument(1), argument(2));
         }
         libc::SYS_rt_sigreturn => {
             probe.monitor.masks.before_return(call.state().general[4]);
