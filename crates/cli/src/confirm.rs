@@ -149,7 +149,7 @@ impl Confirm {
         let mut habits = Habits::default();
         let mut confirmed = false;
         let mut results = BTreeMap::new();
-        let servers = Servers::new(self.workers(), self.anew, self.verbosity);
+        let servers = Servers::new(self.workers(), self.anew, self.verbosity, &interrupt);
         for finding in wanted {
             if interrupt.came() {
                 break;
@@ -215,7 +215,7 @@ impl Confirm {
                 }
             }
         })?;
-        if interrupt.came() {
+        if interrupt.came() && !self.step {
             self.verbosity.note("interrupted; what was found so far is in the report");
         }
         self.last_word(&file)?;
@@ -329,7 +329,7 @@ impl Confirm {
         };
         let scratch = RunDirectory::temporary()?;
         let mut habit = Habit { exit: exit.map(Ending::Exit), output: None };
-        let one = Servers::new(1, true, self.verbosity);
+        let one = Servers::none(self.verbosity);
         run_many(&[plan], &one, scratch.path(), &mut |_, result, written| {
             if let Some(TrialResult { end: end @ Ending::Exit(_), .. }) = result {
                 habit.output = (*habit.exit.get_or_insert(end) == end).then_some(written.output);

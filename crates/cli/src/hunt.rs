@@ -280,7 +280,8 @@ impl Hunt {
     ) -> Result<Vec<Failed>, Failure> {
         let scratch = RunDirectory::temporary()?;
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let servers = Servers::new(self.jobs.unwrap_or(processors), self.anew, self.verbosity);
+        let jobs = self.jobs.unwrap_or(processors);
+        let servers = Servers::new(jobs, self.anew, self.verbosity, interrupt);
         let cwd = std::env::current_dir().unwrap_or_default();
         let mut failures: BTreeMap<String, Failed> = BTreeMap::new();
         let (mut done, mut length) = (0, FIRST_LENGTH);

@@ -142,13 +142,16 @@ impl ReplayCommand {
             false => Some(self.execute(&plan)?),
         };
         let Some((end, control)) = ran else { return Ok(killed(id)) };
-        if let Some(text) = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless)
-        {
-            eprintln!("raddle: {text}");
-        }
+        let raw = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless);
+        let tell = |text: Option<&String>| text.into_iter().for_each(|t| eprintln!("raddle: {t}"));
         let why = match (control.divergence, other_end(end, &failure.end)) {
-            (Some(why), _) | (None, Some(why)) => why,
+            (Some(why), _) | (None, Some(why)) => {
+                tell(raw.as_ref());
+                why
+            }
             (None, None) => {
+                // It is the same to the instruction, and there it has names.
+                tell(raw.as_ref().and(failure.deadlock.as_ref()));
                 eprintln!("raddle: {id} repeated, seed {}: {}", failure.seed, failure.effect);
                 return Ok(0);
             }

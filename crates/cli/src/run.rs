@@ -25,6 +25,7 @@ use raddle_wire::options::{DetectorChoice, MemoryMode, Rules};
 use serde_json::json;
 use std::fs::File;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use watch::{Watch, Watched};
@@ -73,7 +74,7 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = Form::Text, help_heading = "Reporting")]
     format: Form,
 
-    /// Write the report to this file instead of standard error
+    /// Write the report to this file instead of standard error (`-`: standard output)
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     output: Option<PathBuf>,
 
@@ -323,7 +324,11 @@ impl Run {
             false => RunDirectory::temporary()?,
         };
         let create = |path: &PathBuf| {
-            File::create(path).map_err(Failure::during(format_args!("writing {}", path.display())))
+            let file = match path == Path::new("-") {
+                true => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
+                false => File::create(path),
+            };
+            file.map_err(Failure::during(format_args!("writing {}", path.display())))
         };
         Ok((logs, self.output.as_ref().map(create).transpose()?))
     }

@@ -54,9 +54,10 @@ impl Run {
         }
     }
 
-    /// The run a person means: a number, a directory or a report's file; the latest if nothing.
+    /// The run a person means: a number, a directory or a report's file; the latest if nothing. Runs are those
+    /// here, or of the nearest directory above that has any.
     pub fn find(meant: Option<&str>) -> Result<PathBuf, Failure> {
-        Run::find_in(Path::new(HOME), meant)
+        Run::find_in(&home(), meant)
     }
 
     fn find_in(home: &Path, meant: Option<&str>) -> Result<PathBuf, Failure> {
@@ -97,7 +98,7 @@ impl Run {
             return None;
         }
         let directory = report.parent()?;
-        let ours = directory.parent() == Some(Path::new(HOME));
+        let ours = directory.parent() == Some(&home());
         let number = directory.file_name().and_then(|name| name.to_str()).filter(|_| ours);
         Some(number.map_or_else(|| directory.display().to_string(), String::from))
     }
@@ -143,6 +144,14 @@ impl Run {
             }
         }
     }
+}
+
+/// Where the runs are that a person speaks of here.
+fn home() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let up = here.ancestors().position(|directory| directory.join(HOME).is_dir());
+    let steps = std::iter::repeat_n(Path::new(".."), up.unwrap_or(0));
+    steps.chain([Path::new(HOME)]).collect()
 }
 
 /// Reads a report.

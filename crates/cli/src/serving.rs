@@ -4,6 +4,7 @@
 
 use crate::arguments::Verbosity;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::trial::{Hearing, Listener, Plan, TrialResult, ending, execution, request};
 use raddle_execute::server::Request;
 use raddle_execute::{RunDirectory, Server, Written};
@@ -18,6 +19,7 @@ pub struct Servers {
     /// Nothing is served, because that was asked for or cannot be.
     anew: AtomicBool,
     verbosity: Verbosity,
+    interrupt: Interrupt,
 }
 
 /// A server at work.
@@ -31,9 +33,14 @@ struct Serving {
 
 impl Servers {
     /// Places for so many, which start when they are needed; with `anew`, never.
-    pub fn new(count: usize, anew: bool, verbosity: Verbosity) -> Servers {
+    pub fn new(count: usize, anew: bool, verbosity: Verbosity, interrupt: &Interrupt) -> Servers {
         let places = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
-        Servers { places, anew: AtomicBool::new(anew), verbosity }
+        Servers { places, anew: AtomicBool::new(anew), verbosity, interrupt: interrupt.clone() }
+    }
+
+    /// None: one execution at a time, started anew.
+    pub fn none(verbosity: Verbosity) -> Servers {
+        Servers::new(1, true, verbosity, &Interrupt::default())
     }
 
     /// The places.
@@ -50,7 +57,8 @@ impl Servers {
         let done = self.try_execute(&mut serving, plan);
         done.inspect_err(|why| {
             *serving = None;
-            if !self.anew.swap(true, Ordering::Relaxed) {
+            // Ctrl-C ends servers, too.
+            if !self.anew.swap(true, Ordering::Relaxed) && !self.interrupt.came() {
                 self.verbosity.note(format_args!("each execution starts the program anew: {why}"));
             }
         })

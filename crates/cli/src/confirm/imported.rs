@@ -72,7 +72,7 @@ impl Confirm {
             },
         };
         let mut exit = None;
-        let one = Servers::new(1, true, self.verbosity);
+        let one = Servers::none(self.verbosity);
         run_many(&[plan], &one, scratch.path(), &mut |_, result, _| {
             exit = result.and_then(|result| match result.end {
                 Ending::Exit(code) => Some(code),
