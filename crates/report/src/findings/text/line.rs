@@ -102,7 +102,9 @@ impl Line {
         for (tint, text) in &self.pieces {
             for word in text.split_inclusive(' ') {
                 let wide = word.trim_end().width();
-                let at_start = lines.len() > 1 && used == hang || used == 0;
+                let is_bare =
+                    |line: &Line| line.pieces.iter().all(|(_, text)| text.trim().is_empty());
+                let at_start = lines.last().is_some_and(is_bare);
                 if used + wide > columns && !at_start && wide > 0 {
                     // The blank before the break would push what stands beside the line.
                     if let Some((_, last)) = lines.last_mut().and_then(|l| l.pieces.last_mut()) {
@@ -122,10 +124,34 @@ impl Line {
     }
 }
 
+impl Line {
+    /// What has another line beside it must not be wider than its column: of a word that is, the end is shown, which of a path is
+    /// the file.
+    fn squeezed(mut self, columns: usize) -> Line {
+        let Some(over) = self.width().checked_sub(columns + 1) else { return self };
+        let widest = self.pieces.iter_mut().max_by_key(|(_, text)| text.width());
+        if let Some((_, text)) = widest {
+            // The mark takes a column, too.
+            let (mut dropped, most) = (0, over + 2);
+            let kept: String = text
+                .chars()
+                .skip_while(|c| {
+                    let drops = dropped < most;
+                    dropped += c.width().unwrap_or(0);
+                    drops
+                })
+                .collect();
+            *text = format!("…{kept}");
+        }
+        self
+    }
+}
+
 /// Two blocks of lines side by side, each so many columns wide, with a rule between them.
 pub(super) fn beside(left: &[Line], right: &[Line], columns: usize) -> Vec<Line> {
     let fit = |block: &[Line]| -> Vec<Line> {
-        block.iter().flat_map(|line| line.fitted(columns)).collect()
+        let fitted = block.iter().flat_map(|line| line.fitted(columns));
+        fitted.map(|line| line.squeezed(columns)).collect()
     };
     let (left, right) = (fit(left), fit(right));
     let nothing = Line::default();
@@ -148,6 +174,14 @@ mod tests {
 
     fn plain(lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.painted(Paint::Plain)).collect()
+    }
+
+    #[test]
+    fn beside_another_a_long_word_shows_its_end() {
+        let long =
+            Line::new(4).hanging(6).text("/usr/include/c++/12/bits/gthr-default.h:749 in lock");
+        let lines = plain(&beside(&[long], &[Line::new(0).text("x")], 24));
+        assert_eq!(lines, ["    …/gthr-default.h:749 │ x", "      in lock            │"]);
     }
 
     #[test]
