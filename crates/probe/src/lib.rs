@@ -32,6 +32,9 @@ mod trampoline;
 
 use std::ffi::{CStr, c_char, c_int};
 
+#[global_allocator]
+static ALLOCATOR: memory::blocks::Blocks = memory::blocks::Blocks;
+
 /// The engine checks this against its own version before it calls us.
 #[unsafe(no_mangle)]
 pub static _USES_DR_VERSION_: c_int = raddle_dynamorio::INTERFACE_VERSION;

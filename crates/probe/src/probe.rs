@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::debug::{At, Debugger};
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::log::{Log, Writer};
-use crate::memory::{environment, kernel, note_own};
+use crate::memory::{blocks, environment, kernel, note_own};
 use crate::middle::MiddlePath;
 use crate::monitor::{Monitor, modules, signals, system_calls, threads};
 use crate::schedule::Scheduler;
@@ -304,6 +304,7 @@ impl Client for Probe {
     }
 
     fn forked(&self, thread: Thread<'_>) {
+        blocks::forked();
         self.process.store(std::process::id(), Ordering::Relaxed);
         if let Some(request) = self.server.as_ref().and_then(Server::copied) {
             return self.copied(thread, &request);

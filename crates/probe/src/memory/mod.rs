@@ -2,6 +2,7 @@
 //! code of the probe that is about memory lives here.
 
 pub mod apart;
+pub mod blocks;
 pub mod environment;
 pub mod inherited;
 pub mod kept;
