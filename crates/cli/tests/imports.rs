@@ -152,3 +152,55 @@ fn what_cannot_be_imported_gets_a_sentence() {
     let other = confirm(&scratch, &["--import", "other", "--", "./bank"]);
     assert!(other.exits(0).stdout.contains("has no code for its lines"), "{other:?}");
 }
+
+/// A static function, and a method that is inlined: Helgrind calls them `stat(int)` or `stat`, and `meth`.
+const COUNTERS: &str = r#"
+#include <thread>
+static int count;
+namespace shop { int total; }
+static __attribute__((noinline)) void stat(int n) {
+    for (int i = 0; i < n; i++)
+        count++;
+}
+struct Till { void meth(int n) {
+    for (int i = 0; i < n; i++)
+        shop::total++;
+} };
+int main() {
+    Till till;
+    auto both = [&] { stat(50); till.meth(50); };
+    std::thread a(both), b(both);
+    a.join();
+    b.join();
+}
+"#;
+
+#[test]
+fn names_of_cplusplus_as_valgrind_writes_them() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.put("till.cpp", COUNTERS);
+    let mut compiler = Command::new("g++");
+    compiler.args(["-g", "-O1", "-pthread", "till.cpp", "-o", "till"]);
+    let made = compiler.current_dir(scratch.path(".")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no g++; `./dev setup` installs it");
+        return;
+    }
+    let are_confirmed = |file: &str| {
+        let ran = confirm(&scratch, &["--import", file, "--", "./till"]);
+        ran.exits(66);
+        for name in ["count", "shop::total"] {
+            let said = format!("({name}, by Helgrind): confirmed, ");
+            assert!(ran.stdout.contains(&said), "{file}: {ran:?}");
+        }
+        assert!(!ran.stdout.contains("has no code"), "{file}: {ran:?}");
+    };
+    let Some(_) = log(&scratch, "valgrind", &["--tool=helgrind", "./till"]) else { return };
+    are_confirmed("log");
+    let xml = ["--tool=helgrind", "--xml=yes", "--xml-file=h.xml", "./till"];
+    log(&scratch, "valgrind", &xml).unwrap();
+    are_confirmed("h.xml");
+}

@@ -10,6 +10,7 @@ use raddle_model::finding::{FindingKind, TouchKind};
 use raddle_report::Symbols;
 use raddle_report::findings::html::Sources;
 use raddle_report::findings::{Access, Finding, Frame, Report};
+use raddle_report::function_names::same_function;
 use raddle_wire::options::{CyclePart, PlaceFilter, WatchedPlace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,12 @@ pub enum Located {
     There(Code),
     /// It is no longer there.
     Gone,
+    /// Its line is there, but not in this function.
+    Elsewhere {
+        /// `bank.c:31`.
+        line: String,
+        function: String,
+    },
     /// It never could be watched: code that belongs to no file.
     Nowhere,
 }
@@ -78,9 +85,35 @@ impl<'a> Locator<'a> {
         let first = self.side(first, (true, false), size);
         let second = self.side(second, (false, true), size);
         if first.is_empty() || second.is_empty() {
-            return Located::Gone;
+            return self.missing(finding);
         }
         Located::There(Code::Race(joined(first, second)))
+    }
+
+    /// Why there is no code for an access: its line has none, or has it in other functions.
+    fn missing(&mut self, finding: &Finding) -> Located {
+        for access in &finding.accesses {
+            let Some(Frame {
+                module: Some(module),
+                function: Some(function),
+                file: Some(file),
+                line: Some(line),
+                ..
+            }) = access.stack.first()
+            else {
+                continue;
+            };
+            let place = format!("{file}:{line}");
+            let has_line = !self.function_ranges(module, &place).is_empty();
+            if has_line && self.line_ranges(module, &access.stack[0], file, *line).is_empty() {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                return Located::Elsewhere {
+                    line: format!("{name}:{line}"),
+                    function: function.clone(),
+                };
+            }
+        }
+        Located::Gone
     }
 
     /// The requests of a cycle, each with where the lock was taken that the one before waits for. In another
@@ -205,13 +238,19 @@ impl<'a> Locator<'a> {
         for line in lines {
             let found = self.names.symboliser().function_ranges(path, &format!("{file}:{line}"));
             for range in found {
-                let mut here = self.names.frames(module, range.0).into_iter();
-                if frame.function.is_none() || here.any(|known| known.function == frame.function) {
+                if self.is_in_function(module, range.0, frame.function.as_deref()) {
                     ranges.push(range);
                 }
             }
         }
         ranges
+    }
+
+    /// Is the code in this function, or in one inlined there?
+    fn is_in_function(&mut self, module: &str, offset: u64, function: Option<&str>) -> bool {
+        let Some(function) = function else { return true };
+        let mut names = self.names.frames(module, offset).into_iter().filter_map(|f| f.function);
+        names.any(|name| same_function(&name, function))
     }
 
     /// The numbers of the lines with the frame's text; of its own line where the text is not known
