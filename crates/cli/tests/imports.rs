@@ -204,3 +204,52 @@ fn names_of_cplusplus_as_valgrind_writes_them() {
     log(&scratch, "valgrind", &xml).unwrap();
     are_confirmed("h.xml");
 }
+
+/// Several accesses on one line, of which only one is meant; each is one instruction that updates memory.
+const LINE: &str = r#"
+#include <pthread.h>
+long own[2], total; int other;
+static void *add(void *one) {
+    long *mine = one;
+    *mine += 3; other += 1; total += *mine;
+    return 0;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, NULL, add, &own[0]);
+    pthread_create(&b, NULL, add, &own[1]);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn every_access_of_a_line_can_be_the_one() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("line", LINE, &[]);
+    let race = |function: &str, size: u32| {
+        format!(
+            "WARNING: ThreadSanitizer: data race (pid=1)\n  Read of size {size} at 0x1 by thread T2:\n    \
+             #0 {function} line.c:6 (line-tsan+0x1)\n\n  Previous write of size {size} at 0x1 by thread T1:\n    \
+             #0 {function} line.c:6 (line-tsan+0x2)\n\n"
+        )
+    };
+    let total = "  Location is global 'total' of size 8 at 0x1 (line-tsan+0x3)\n\n==\n";
+    scratch.put("tsan.log", race("add", 8) + total);
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    ran.exits(66);
+    assert!(ran.stdout.starts_with("R1 (total, by ThreadSanitizer): confirmed, "), "{ran:?}");
+    // By its size alone.
+    scratch.put("tsan.log", race("add", 4) + "==\n");
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    assert!(ran.exits(66).stdout.contains("confirmed, "), "{ran:?}");
+    // The line is there, the function is not.
+    scratch.put("tsan.log", race("subtract(int)", 8) + total);
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    let said = "the program has code for line.c:6, but none in subtract(int)";
+    assert!(ran.exits(0).stdout.contains(said), "{ran:?}");
+}
