@@ -5,18 +5,19 @@ mod artifacts;
 mod tests;
 
 use crate::failure::Failure;
-use crate::forms::{Form, Forms};
+use crate::forms::Forms;
 use crate::interrupt::Interrupt;
-use crate::runs::{self, Run};
-use crate::terminal;
+use crate::run::Run as RunCommand;
+use crate::runs::Run;
+use crate::settings::Settings;
+use crate::telling::Telling;
 use artifacts::{Executable, build};
 use clap::{Args, Subcommand};
-use raddle_report::findings::{Report, merge, text};
+use raddle_report::findings::{Report, merge};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
-use tests::{Ended, Test};
+use tests::{Ended, Running, Test};
 
 /// The exit code of Cargo's own tests that fail.
 const TESTS_FAILED: u8 = 101;
@@ -27,7 +28,8 @@ const FOUND: u8 = 66;
 ///
 /// Words before `--` go to Cargo (`-p`, `--release`, `--test NAME`, features), those after it to
 /// the test harness (names, `--ignored`) or to the program. Options of `raddle run` come from the
-/// environment (RADDLE_DETECTOR=hb) and from raddle.toml; --config and --profile are Raddle's own.
+/// environment (RADDLE_DETECTOR=hb) and from raddle.toml; --config and --profile are Raddle's own. What
+/// they say of the report (RADDLE_JUNIT, quiet) is about the merged one.
 /// Works on stable Rust.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -82,17 +84,20 @@ impl Words {
 
 impl Cargo {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<u8, Failure> {
+    pub fn run(self, settings: &Settings) -> Result<u8, Failure> {
         let typed: Vec<OsString> = std::env::args_os().collect();
         let (What::Test(words) | What::Bench(words) | What::Run(words)) = &self.what;
-        words.forms.check()?;
+        // What is set for `raddle run` of forms and words is about the one report, not each test's.
+        let mut telling = RunCommand::telling_as_set(settings)?;
+        telling.forms = words.forms.or(&telling.forms);
+        telling.forms.check()?;
         match self.what {
             What::Test(words) => {
                 let (cargo, harness) = words.split(&typed);
                 let executables = build(&["test", "--no-run"], cargo)?;
                 let harnesses = executables.iter().filter(|e| e.is_test);
                 let tests = tests::list(harnesses, harness)?;
-                report(tests, &words.forms)
+                report(tests, &telling, settings)
             }
             What::Bench(words) => {
                 let (cargo, harness) = words.split(&typed);
@@ -102,18 +107,23 @@ impl Cargo {
                     let arguments = ["--bench".into()].iter().chain(harness).cloned().collect();
                     Test { executable: executable.clone(), name: String::new(), arguments }
                 };
-                report(tests.map(whole).collect(), &words.forms)
+                report(tests.map(whole).collect(), &telling, settings)
             }
             What::Run(words) => {
                 let (cargo, arguments) = words.split(&typed);
-                run(&build(&["build"], cargo)?, arguments)
+                run(&build(&["build"], cargo)?, &words.forms, arguments, settings)
             }
         }
     }
 }
 
 /// The one program that was built, instead of this command.
-fn run(executables: &[Executable], arguments: &[OsString]) -> Result<u8, Failure> {
+fn run(
+    executables: &[Executable],
+    forms: &Forms,
+    arguments: &[OsString],
+    settings: &Settings,
+) -> Result<u8, Failure> {
     let programs: Vec<&Executable> = executables.iter().filter(|e| e.is_program).collect();
     let program = match programs.as_slice() {
         [one] => one,
@@ -125,26 +135,36 @@ fn run(executables: &[Executable], arguments: &[OsString]) -> Result<u8, Failure
             return Err(Failure::Other(why));
         }
     };
-    let error = raddle()?.args(["run", "--"]).arg(&program.path).args(arguments).exec();
+    let mut raddle = raddle(settings)?;
+    raddle.arg("run").args(forms.typed()).arg("--").arg(&program.path).args(arguments);
+    let error = raddle.exec();
     Err(Failure::Other(format!("starting raddle run: {error}")))
 }
 
-/// This command.
-fn raddle() -> Result<Command, Failure> {
+/// This command, with the file and the profile that were asked for.
+fn raddle(settings: &Settings) -> Result<Command, Failure> {
     let exe = std::env::current_exe().map_err(Failure::during("finding this command"))?;
-    Ok(Command::new(exe))
+    let mut raddle = Command::new(exe);
+    if let Some((file, profile)) = settings.asked_for() {
+        raddle.env("RADDLE_CONFIG", file);
+        profile.map(|profile| raddle.env("RADDLE_PROFILE", profile));
+    }
+    Ok(raddle)
 }
 
 /// Runs tests and reports what they came to.
-fn report(tests: Vec<Test>, forms: &Forms) -> Result<u8, Failure> {
+fn report(tests: Vec<Test>, telling: &Telling, settings: &Settings) -> Result<u8, Failure> {
     if tests.is_empty() {
         eprintln!("raddle: no tests");
         return Ok(0);
     }
     let place = Run::make(None)?;
+    let output = telling.open().inspect_err(|_| place.give_up())?;
     let interrupt = Interrupt::watch();
-    let ran = tests::run_all(&tests, &place.path().join("tests"), &interrupt)
-        .inspect_err(|_| place.give_up())?;
+    let quiet = telling.verbosity.quiet;
+    let running =
+        Running { out: &place.path().join("tests"), interrupt: &interrupt, settings, quiet };
+    let ran = running.all(&tests).inspect_err(|_| place.give_up())?;
     let count = |wanted: fn(&Ended) -> bool| ran.iter().filter(|(ended, _)| wanted(ended)).count();
     let passed = count(|ended| matches!(ended, Ended::Passed));
     let failed = count(|ended| matches!(ended, Ended::Failed(_)));
@@ -163,16 +183,10 @@ fn report(tests: Vec<Test>, forms: &Forms) -> Result<u8, Failure> {
     let mut found = false;
     if let Some(merged) = &merged {
         found = merged.summary.findings > 0;
-        let file = place.write(merged)?;
-        let stderr = std::io::stderr();
-        let style = terminal::style(&stderr, Path::new(&merged.target.cwd), false);
-        eprintln!();
-        runs::write_rendering(merged, Form::Text, stderr, &style)?;
-        forms.write(merged)?;
-        eprintln!("raddle: {}", text::summary(merged, Some(&file.display().to_string())));
-        if let Some(next) = text::next(merged, Run::named(&file).as_deref(), crate::is_known) {
-            eprintln!("{next}");
+        if !quiet {
+            eprintln!();
         }
+        telling.tell(merged, &place, output)?;
     }
     eprintln!("raddle: {tell}");
     Ok(match () {

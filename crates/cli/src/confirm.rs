@@ -157,7 +157,14 @@ impl Confirm {
             let is_rebuilt = rebuilt.contains(finding.id.as_str());
             let (code, found) = match locator.locate(finding) {
                 Located::There(code) => (code, true),
-                Located::Gone if is_rebuilt => (Code::Race(Vec::new()), false),
+                Located::Gone | Located::Elsewhere { .. } if is_rebuilt => {
+                    (Code::Race(Vec::new()), false)
+                }
+                Located::Elsewhere { line, function } => {
+                    let what = format!("the program has code for {line}, but none in {function}");
+                    println!("{}: {what}", subject(finding));
+                    continue;
+                }
                 Located::Gone => {
                     let what = "the program has no code for its lines (is it built with -g?)";
                     println!("{}: {what}", subject(finding));

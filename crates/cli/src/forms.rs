@@ -8,6 +8,7 @@ use raddle_report::findings::forms::{github, junit, sarif};
 use raddle_report::findings::html;
 use raddle_report::findings::suppress::{Day, generate};
 use raddle_report::findings::text::{self, Style};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,7 +31,7 @@ pub enum Form {
 }
 
 /// Files to write in other forms.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Forms {
     /// Also write the report as a page for a browser
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
@@ -54,6 +55,32 @@ impl Forms {
     pub fn any(&self) -> bool {
         let Forms { html, sarif, junit, gen_suppressions } = self;
         [html, sarif, junit, gen_suppressions].iter().any(|file| file.is_some())
+    }
+
+    /// These, and where they ask for nothing those.
+    pub fn or(&self, others: &Forms) -> Forms {
+        let either = |one: &Option<PathBuf>, other: &Option<PathBuf>| {
+            one.as_ref().or(other.as_ref()).cloned()
+        };
+        Forms {
+            html: either(&self.html, &others.html),
+            sarif: either(&self.sarif, &others.sarif),
+            junit: either(&self.junit, &others.junit),
+            gen_suppressions: either(&self.gen_suppressions, &others.gen_suppressions),
+        }
+    }
+
+    /// As they would be typed.
+    pub fn typed(&self) -> Vec<OsString> {
+        let Forms { html, sarif, junit, gen_suppressions } = self;
+        let options = [
+            ("--html", html),
+            ("--sarif", sarif),
+            ("--junit", junit),
+            ("--gen-suppressions", gen_suppressions),
+        ];
+        let asked = options.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+        asked.flat_map(|(name, file)| [name.into(), file.into()]).collect()
     }
 
     /// Finds out early that there is no directory for a file: after a long run is too late.
@@ -135,4 +162,20 @@ pub fn today() -> Day {
 fn now() -> String {
     let of_day = seconds() % 86_400;
     format!("{}T{:02}:{:02}:{:02}", today(), of_day / 3600, of_day / 60 % 60, of_day % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_comes_before_what_is_set() {
+        let html = |file: &str| Forms { html: Some(file.into()), ..Forms::default() };
+        let set = Forms { junit: Some("j.xml".into()), ..html("set.html") };
+        assert_eq!(
+            html("typed.html").or(&set).typed(),
+            ["--html", "typed.html", "--junit", "j.xml"]
+        );
+        assert_eq!(Forms::default().or(&set).typed(), ["--html", "set.html", "--junit", "j.xml"]);
+    }
 }

@@ -29,6 +29,7 @@ mod runs;
 mod scheduling;
 mod serving;
 mod settings;
+mod telling;
 mod terminal;
 mod trial;
 
@@ -135,7 +136,7 @@ fn main() -> ExitCode {
         Command::Baseline(baseline) => baseline.run(),
         Command::Config(config) => config.run(&settings),
         Command::Doctor(doctor) => doctor.run(),
-        Command::Cargo(cargo) => cargo.run(),
+        Command::Cargo(cargo) => cargo.run(&settings),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
     };

@@ -4,28 +4,28 @@
 pub mod library;
 mod watch;
 
-use crate::arguments::{Engine, RunArguments, Verbosity, duration};
+use crate::arguments::{Engine, RunArguments, duration};
 use crate::confirm::absolute;
 use crate::events::hooks;
 use crate::failure::Failure;
-use crate::forms::{Form, Forms};
-use crate::known::{self, Known};
+use crate::known::Known;
 use crate::progress::Progress;
-use crate::runs::{Run as RunPlace, write_rendering};
+use crate::runs::Run as RunPlace;
+use crate::settings::{Settings, Stop};
+use crate::telling::Telling;
 use crate::trial::{self, Ending, Plan};
-use crate::{kept, scheduling, terminal};
-use clap::{Args, ValueEnum};
+use crate::{kept, scheduling};
+use clap::{Args, CommandFactory, FromArgMatches, ValueEnum};
 use raddle_execute::{
     EngineMode, ExecuteError, Execution, Outcome, ProbeRequest, RunDirectory, execute, target,
 };
 use raddle_hooks::HookSet;
-use raddle_report::findings::text::{self, Style};
 use raddle_report::findings::{self, Filter, Report};
 use raddle_wire::options::{DetectorChoice, MemoryMode, Rules};
 use serde_json::json;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use watch::{Watch, Watched};
@@ -70,16 +70,8 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 66, help_heading = "Reporting")]
     error_exitcode: u8,
 
-    /// How the report is written
-    #[arg(long, value_enum, default_value_t = Form::Text, help_heading = "Reporting")]
-    format: Form,
-
-    /// Write the report to this file instead of standard error (`-`: standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Reporting")]
-    output: Option<PathBuf>,
-
     #[command(flatten)]
-    forms: Forms,
+    telling: Telling,
 
     #[command(flatten)]
     known: Known,
@@ -93,8 +85,9 @@ pub struct Run {
     #[arg(long, value_name = "T", value_parser = duration, help_heading = "Running")]
     duration: Option<Duration>,
 
-    #[command(flatten)]
-    verbosity: Verbosity,
+    /// Leave report.json and nothing else: somebody merges it with others
+    #[arg(long, hide = true)]
+    part: bool,
 
     #[command(flatten)]
     run: RunArguments,
@@ -166,14 +159,36 @@ enum Atomics {
 }
 
 impl Run {
+    /// How reports are told by what environment and file say of `raddle run`, with nothing typed.
+    pub fn telling_as_set(settings: &Settings) -> Result<Telling, Failure> {
+        let nothing_typed = ["raddle", "run", "--", "tests"].map(OsString::from);
+        let wrong = |error: clap::Error, origin: Option<String>| {
+            let what = error.to_string();
+            let what = what.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
+            Failure::Other(format!("{origin}{what}"))
+        };
+        let matches = match settings.parse(&crate::Raddle::command(), &nothing_typed) {
+            Ok(matches) => matches,
+            Err(Stop::Settings(failure)) => return Err(failure),
+            Err(Stop::Clap(error, origin)) => return Err(wrong(error, origin)),
+        };
+        let run = matches.subcommand_matches("run");
+        let run = run.map(Run::from_arg_matches).unwrap_or_else(|| Run::from_arg_matches(&matches));
+        run.map(|run| run.telling).map_err(|error| wrong(error, None))
+    }
+
     /// Runs the subcommand.
-    pub fn run(self) -> Result<u8, Failure> {
+    pub fn run(mut self) -> Result<u8, Failure> {
+        if self.part {
+            self.telling.leave_to_others();
+        }
         // Everything that can be wrong with what was asked is found out before anything is
         // written or started.
         let (choice, detector) = self.detector()?;
         let target = target::resolve(&self.run.program, None)?;
         if let Some(sanitizer) = target.sanitizer()? {
-            self.verbosity.note(format_args!(
+            self.telling.verbosity.note(format_args!(
                 "the program is built with {}, whose shadow memory lies where Raddle's would: detection \
                  will be slow; build it without {}",
                 sanitizer.name(),
@@ -184,17 +199,17 @@ impl Run {
         let hook_files = absolute(&self.run.hooks)?;
         let base = std::env::current_dir().unwrap_or_default();
         let filter = self.known.filter(&base)?;
-        self.forms.check()?;
+        self.telling.forms.check()?;
         if self.run.engine == Engine::Bare {
             return self.run_bare(base);
         }
         let run = RunPlace::make(self.run.out.as_deref())?;
         let (logs, output) = self.prepare(&run).inspect_err(|_| run.give_up())?;
-        self.verbosity.detail(format_args!("running {}", target.elf.display()));
-        self.verbosity.detail(format_args!("run directory {}", run.path().display()));
+        self.telling.verbosity.detail(format_args!("running {}", target.elf.display()));
+        self.telling.verbosity.detail(format_args!("run directory {}", run.path().display()));
 
-        let somebody_looks = self.verbosity.verbose || std::io::stderr().is_terminal();
-        let live = somebody_looks && !self.verbosity.quiet;
+        let somebody_looks = self.telling.verbosity.verbose || std::io::stderr().is_terminal();
+        let live = somebody_looks && !self.telling.verbosity.quiet;
         let program = self.run.program.clone();
         let watched = Watched { program, hooks: hook_files, detector };
         let mut watch = Watch::new(watched, filter, base).telling(live, &run);
@@ -270,41 +285,7 @@ impl Run {
         output: Option<File>,
         outcome: Result<Outcome, ExecuteError>,
     ) -> Result<u8, Failure> {
-        let written = run.write(report);
-        for warning in &report.summary.warnings {
-            self.verbosity.note(format_args!("warning: {warning}"));
-        }
-        let Verbosity { quiet, verbose } = self.verbosity;
-        let base = Path::new(&report.target.cwd);
-        let alone = output.is_none() && self.format != Form::Text && !quiet;
-        match output {
-            Some(file) => {
-                let style = Style { everything: verbose, ..Style::plain(base) };
-                write_rendering(report, self.format, file, &style)?;
-            }
-            None if quiet => {}
-            None => {
-                let stderr = std::io::stderr();
-                let style = terminal::style(&stderr, base, verbose);
-                write_rendering(report, self.format, stderr, &style)?;
-            }
-        }
-        let forms = self.forms.write(report);
-        if !alone {
-            let unused = known::unused(&report.summary.unused_suppressions, verbose);
-            if let Some(text) = unused {
-                self.verbosity.note(text);
-            }
-            let file = written.as_ref().ok().map(|path| path.display().to_string());
-            eprintln!("raddle: {}", text::summary(report, file.as_deref()));
-            let named = written.as_ref().ok().and_then(|path| RunPlace::named(path));
-            let next = text::next(report, named.as_deref(), crate::is_known);
-            if let Some(next) = next.filter(|_| !quiet) {
-                eprintln!("{next}");
-            }
-        }
-        forms?;
-        written?;
+        self.telling.tell(report, run, output)?;
         let outcome = outcome?;
         Ok(if report.summary.findings > 0 { self.error_exitcode } else { outcome.exit_code() })
     }
@@ -323,18 +304,11 @@ impl Run {
             true => RunDirectory::kept(&run.path().join("logs"))?,
             false => RunDirectory::temporary()?,
         };
-        let create = |path: &PathBuf| {
-            let file = match path == Path::new("-") {
-                true => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
-                false => File::create(path),
-            };
-            file.map_err(Failure::during(format_args!("writing {}", path.display())))
-        };
-        Ok((logs, self.output.as_ref().map(create).transpose()?))
+        Ok((logs, self.telling.open()?))
     }
 
     fn keeps_logs(&self) -> bool {
-        self.keep || self.verbosity.verbose
+        self.keep || self.telling.verbosity.verbose
     }
 
     fn execution(&self, engine: EngineMode, logs: &Path) -> Execution {

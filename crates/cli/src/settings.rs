@@ -28,6 +28,8 @@ pub struct Settings {
     variables: BTreeMap<String, String>,
     file: Option<File>,
     profile: Option<String>,
+    /// Somebody named the file.
+    is_named: bool,
 }
 
 /// The value of an option that was set outside the command line.
@@ -64,7 +66,9 @@ impl Settings {
             let variable = variables.get(&variable(option)).filter(|value| !value.is_empty());
             typed(arguments, option).or_else(|| variable.cloned())
         };
-        let path = match given("config") {
+        let named = given("config");
+        let is_named = named.is_some();
+        let path = match named {
             Some(path) => Some(cwd.join(path)),
             None => cwd.ancestors().map(|above| above.join(FILE)).find(|path| path.is_file()),
         };
@@ -76,7 +80,7 @@ impl Settings {
                 return Err(Failure::Other(no_profile(profile, file.as_ref(), &known)));
             }
         }
-        Ok(Settings { variables, file, profile })
+        Ok(Settings { variables, file, profile, is_named })
     }
 
     /// Variables that look like ours and set nothing, each in a sentence.
@@ -124,6 +128,11 @@ impl Settings {
     /// The file in force and the profile.
     pub fn file(&self) -> Option<(&Path, Option<&str>)> {
         self.file.as_ref().map(|file| (file.path.as_path(), self.profile.as_deref()))
+    }
+
+    /// The same, if somebody asked for it: what was merely found here need not be what others find.
+    pub fn asked_for(&self) -> Option<(&Path, Option<&str>)> {
+        self.file().filter(|(_, profile)| self.is_named || profile.is_some())
     }
 
     /// The command line, with what is set as defaults.

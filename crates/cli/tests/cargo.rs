@@ -108,6 +108,11 @@ fn each_benchmark_once_and_one_report() {
 
 /// `cargo raddle …`, found by Cargo as it finds any other subcommand.
 fn cargo(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    cargo_with(scratch, &[], arguments)
+}
+
+/// The same with variables in the environment.
+fn cargo_with(scratch: &Scratch, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
     let beside: PathBuf = raddle().parent().unwrap().into();
     let mut path = vec![beside];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
@@ -116,8 +121,30 @@ fn cargo(scratch: &Scratch, arguments: &[&str]) -> Ran {
     command.env("PATH", std::env::join_paths(path).unwrap());
     command.env("CARGO_TARGET_DIR", scratch.path("target")).env_remove("CARGO");
     // Reading debug information for a backtrace is a long way under a detector.
-    command.env("RUST_BACKTRACE", "0");
+    command.env("RUST_BACKTRACE", "0").envs(variables.iter().copied());
     Ran::new(command.stdin(Stdio::null()).output().unwrap())
+}
+
+#[test]
+fn what_is_set_of_reports_is_about_the_merged_one() {
+    let Some(scratch) = package() else { return };
+    let settings = "[run]\nquiet = true\nformat = 'json'\n[profile.ci.run]\noutput = 'all.json'\n";
+    scratch.put("raddle.toml", settings);
+    let set = [("RADDLE_JUNIT", "all.xml"), ("RADDLE_HTML", "set.html")];
+    let arguments = ["test", "--profile", "ci", "--html", "typed.html", "--lib"];
+    let ran = cargo_with(&scratch, &set, &arguments);
+    ran.exits(66);
+    let whole = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    assert_eq!(std::fs::read_to_string(scratch.path("all.json")).unwrap(), whole);
+    let junit = std::fs::read_to_string(scratch.path("all.xml")).unwrap();
+    let page = std::fs::read_to_string(scratch.path("typed.html")).unwrap();
+    assert!(junit.contains("bump") && page.contains("bump"), "{junit}");
+    assert!(!scratch.path("set.html").exists());
+    // Quiet: what went wrong is told, what passed is not, nor is the report.
+    assert!(ran.stderr.contains("RACE") && ran.stderr.contains("FAIL"), "{ran:?}");
+    assert!(!ran.stderr.contains("PASS") && !ran.stderr.contains("R1  data race"), "{ran:?}");
+    let wrong = cargo_with(&scratch, &[("RADDLE_FORMAT", "jsn")], &["test", "--lib"]);
+    assert!(wrong.exits(125).stderr.contains("RADDLE_FORMAT: invalid value 'jsn'"), "{wrong:?}");
 }
 
 #[test]

@@ -104,6 +104,38 @@ fn suppressions_of_every_format() {
 }
 
 #[test]
+fn suppressions_that_valgrind_makes_of_optimised_cplusplus() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let source = "#include <thread>\nstatic int x;\nstatic void f(int n) { x += n; }\n\
+                  int main() { std::thread a(f, 1), b(f, 2); a.join(); b.join(); }\n";
+    scratch.put("m.cpp", source);
+    let in_scratch = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null()).output()
+    };
+    let made = in_scratch("g++", &["-g", "-O1", "-pthread", "m.cpp", "-o", "m"]);
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: there is no g++; `./dev setup` installs it");
+        return;
+    }
+    raddle_in(&scratch, &["run", "--quiet", "--", "./m"]).exits(66);
+    for tool in ["--tool=helgrind", "--tool=drd"] {
+        let Ok(ran) = in_scratch("valgrind", &[tool, "--gen-suppressions=all", "./m"]) else {
+            eprintln!("skipped: there is no valgrind; `./dev setup` installs it");
+            return;
+        };
+        let log = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let entries: Vec<&str> = log.lines().filter(|line| !line.starts_with("==")).collect();
+        scratch.put("made.supp", entries.join("\n"));
+        let ran = raddle_in(&scratch, &["run", "--suppressions", "made.supp", "--", "./m"]);
+        assert!(ran.exits(0).stderr.contains(" suppressed"), "{tool}: {ran:?}\n{log}");
+    }
+}
+
+#[test]
 fn a_report_leaves_out_what_a_run_would() {
     let Some(scratch) = compiled() else { return };
     run(&scratch, &["--quiet"]).exits(66);

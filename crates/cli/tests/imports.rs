@@ -152,3 +152,104 @@ fn what_cannot_be_imported_gets_a_sentence() {
     let other = confirm(&scratch, &["--import", "other", "--", "./bank"]);
     assert!(other.exits(0).stdout.contains("has no code for its lines"), "{other:?}");
 }
+
+/// A static function, and a method that is inlined: Helgrind calls them `stat(int)` or `stat`, and `meth`.
+const COUNTERS: &str = r#"
+#include <thread>
+static int count;
+namespace shop { int total; }
+static __attribute__((noinline)) void stat(int n) {
+    for (int i = 0; i < n; i++)
+        count++;
+}
+struct Till { void meth(int n) {
+    for (int i = 0; i < n; i++)
+        shop::total++;
+} };
+int main() {
+    Till till;
+    auto both = [&] { stat(50); till.meth(50); };
+    std::thread a(both), b(both);
+    a.join();
+    b.join();
+}
+"#;
+
+#[test]
+fn names_of_cplusplus_as_valgrind_writes_them() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.put("till.cpp", COUNTERS);
+    let mut compiler = Command::new("g++");
+    compiler.args(["-g", "-O1", "-pthread", "till.cpp", "-o", "till"]);
+    let made = compiler.current_dir(scratch.path(".")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no g++; `./dev setup` installs it");
+        return;
+    }
+    let are_confirmed = |file: &str| {
+        let ran = confirm(&scratch, &["--import", file, "--", "./till"]);
+        ran.exits(66);
+        for name in ["count", "shop::total"] {
+            let said = format!("({name}, by Helgrind): confirmed, ");
+            assert!(ran.stdout.contains(&said), "{file}: {ran:?}");
+        }
+        assert!(!ran.stdout.contains("has no code"), "{file}: {ran:?}");
+    };
+    let Some(_) = log(&scratch, "valgrind", &["--tool=helgrind", "./till"]) else { return };
+    are_confirmed("log");
+    let xml = ["--tool=helgrind", "--xml=yes", "--xml-file=h.xml", "./till"];
+    log(&scratch, "valgrind", &xml).unwrap();
+    are_confirmed("h.xml");
+}
+
+/// Several accesses on one line, of which only one is meant; each is one instruction that updates memory.
+const LINE: &str = r#"
+#include <pthread.h>
+long own[2], total; int other;
+static void *add(void *one) {
+    long *mine = one;
+    *mine += 3; other += 1; total += *mine;
+    return 0;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, NULL, add, &own[0]);
+    pthread_create(&b, NULL, add, &own[1]);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn every_access_of_a_line_can_be_the_one() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("line", LINE, &[]);
+    let race = |function: &str, size: u32| {
+        format!(
+            "WARNING: ThreadSanitizer: data race (pid=1)\n  Read of size {size} at 0x1 by thread T2:\n    \
+             #0 {function} line.c:6 (line-tsan+0x1)\n\n  Previous write of size {size} at 0x1 by thread T1:\n    \
+             #0 {function} line.c:6 (line-tsan+0x2)\n\n"
+        )
+    };
+    let total = "  Location is global 'total' of size 8 at 0x1 (line-tsan+0x3)\n\n==\n";
+    scratch.put("tsan.log", race("add", 8) + total);
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    ran.exits(66);
+    assert!(ran.stdout.starts_with("R1 (total, by ThreadSanitizer): confirmed, "), "{ran:?}");
+    // By its size alone.
+    scratch.put("tsan.log", race("add", 4) + "==\n");
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    assert!(ran.exits(66).stdout.contains("confirmed, "), "{ran:?}");
+    // The line is there, the function is not.
+    scratch.put("tsan.log", race("subtract(int)", 8) + total);
+    let ran = confirm(&scratch, &["--import", "tsan.log", "--", "./line"]);
+    let said = "the program has code for line.c:6, but none in subtract(int)";
+    assert!(ran.exits(0).stdout.contains(said), "{ran:?}");
+}

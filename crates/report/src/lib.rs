@@ -6,6 +6,7 @@
 //! - [`events`]: an event stream, line by line.
 //! - [`counts`]: how many of what, per thread and per place.
 //! - [`explain`]: what the words of a report mean.
+//! - [`function_names`]: whether two tools mean the same function.
 //! - [`import`]: pairs of places from the reports of other tools.
 //! - [`nearest`]: the right word nearest to a wrong one.
 //! - [`findings`]: what is wrong with the program: `report.json` and the report on the terminal.
@@ -14,6 +15,7 @@ pub mod counts;
 pub mod events;
 pub mod explain;
 pub mod findings;
+pub mod function_names;
 mod hex;
 pub mod import;
 pub mod names;

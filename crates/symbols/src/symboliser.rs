@@ -6,6 +6,7 @@ use crate::binary::Binary;
 use crate::debug_files::DebugSources;
 use crate::frames::{self, Frame, Lines};
 use crate::kept_names::KeptNames;
+use crate::memory_uses::{self, MemoryUse};
 use crate::places;
 use crate::variables::{self, Variable, VariableIndex};
 use object::Object;
@@ -104,6 +105,11 @@ impl Symboliser {
         let binary = &module.binary;
         let found = places::find(binary, pattern);
         found.iter().map(|r| (binary.offset(r.start), binary.offset(r.end))).collect()
+    }
+
+    /// What the instructions from one offset to another do with memory.
+    pub fn memory_uses(&mut self, path: &Path, code: (u64, u64)) -> Vec<MemoryUse> {
+        self.module(path).map(|module| memory_uses::find(&module.binary, code)).unwrap_or_default()
     }
 
     /// Where the program begins, as an offset: its own code, before `main`.

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::runs;
+use crate::settings::Settings;
 use raddle_report::Report;
 use std::ffi::OsString;
 use std::path::Path;
@@ -70,74 +71,86 @@ pub fn list<'a>(
     Ok(tests)
 }
 
-/// Runs them, as many at a time as there are processors, and says of each what it came to. After
-/// Ctrl-C none is begun any more, and those that it ended do not count.
-pub fn run_all(
-    tests: &[Test],
-    out: &Path,
-    interrupt: &Interrupt,
-) -> Result<Vec<(Ended, Option<Report>)>, Failure> {
-    std::fs::create_dir_all(out)
-        .map_err(Failure::during(format_args!("making {}", out.display())))?;
-    let queue = Mutex::new(tests.iter().enumerate());
-    let ended = Mutex::new(Vec::new());
-    let progress = Mutex::new(Progress::doing("the first tests run"));
-    let say = |tell: &dyn Fn(&Progress)| {
-        if let Ok(progress) = progress.lock() {
-            tell(&progress);
-        }
-    };
-    let work = || {
-        while let Some((at, test)) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-            let started = Instant::now();
-            let state = format!("test {} of {}: {}", at + 1, tests.len(), test.name);
-            say(&|progress| progress.say(state.as_str()));
-            let (how, report) = run(test, &out.join((at + 1).to_string()));
-            if interrupt.came() {
-                return;
-            }
-            let took = started.elapsed().as_secs_f64();
-            let (sign, more) = match &how {
-                Ended::Passed => ("PASS", String::new()),
-                Ended::Raced => {
-                    let n = report.as_ref().map_or(0, |report| report.summary.findings);
-                    ("RACE", format!(": {n} {}", if n == 1 { "finding" } else { "findings" }))
-                }
-                Ended::Failed(said) => ("FAIL", format!("\n{said}")),
-                Ended::Broken(why) => ("????", format!(": {why}")),
-            };
-            let space = if test.name.is_empty() { "" } else { " " };
-            let name = &test.executable.name;
-            let line = format!("{sign} {took:>7.1}s  {name}{space}{}{more}", test.name);
-            say(&|progress| progress.line(line.as_str()));
-            if let Ok(mut ended) = ended.lock() {
-                ended.push((at, how, report));
-            }
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(tests.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(work);
-        }
-    });
-    let mut ended = ended.into_inner().unwrap_or_default();
-    ended.sort_by_key(|(at, ..)| *at);
-    Ok(ended.into_iter().map(|(_, how, report)| (how, report)).collect())
+/// How tests are run.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// Where each leaves its own run.
+    pub out: &'a Path,
+    pub interrupt: &'a Interrupt,
+    pub settings: &'a Settings,
+    /// Nothing is said of those that pass.
+    pub quiet: bool,
 }
 
-fn run(test: &Test, out: &Path) -> (Ended, Option<Report>) {
+impl Running<'_> {
+    /// Runs them, as many at a time as there are processors, and says of each what it came to. After
+    /// Ctrl-C none is begun any more, and those that it ended do not count.
+    pub fn all(&self, tests: &[Test]) -> Result<Vec<(Ended, Option<Report>)>, Failure> {
+        let Running { out, interrupt, settings, quiet } = *self;
+        std::fs::create_dir_all(out)
+            .map_err(Failure::during(format_args!("making {}", out.display())))?;
+        let queue = Mutex::new(tests.iter().enumerate());
+        let ended = Mutex::new(Vec::new());
+        let progress = Mutex::new(Progress::doing("the first tests run"));
+        let say = |tell: &dyn Fn(&Progress)| {
+            if let Ok(progress) = progress.lock() {
+                tell(&progress);
+            }
+        };
+        let work = || {
+            while let Some((at, test)) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+                let started = Instant::now();
+                let state = format!("test {} of {}: {}", at + 1, tests.len(), test.name);
+                say(&|progress| progress.say(state.as_str()));
+                let (how, report) = run(test, &out.join((at + 1).to_string()), settings);
+                if interrupt.came() {
+                    return;
+                }
+                let took = started.elapsed().as_secs_f64();
+                let (sign, more) = match &how {
+                    Ended::Passed => ("PASS", String::new()),
+                    Ended::Raced => {
+                        let n = report.as_ref().map_or(0, |report| report.summary.findings);
+                        ("RACE", format!(": {n} {}", if n == 1 { "finding" } else { "findings" }))
+                    }
+                    Ended::Failed(said) => ("FAIL", format!("\n{said}")),
+                    Ended::Broken(why) => ("????", format!(": {why}")),
+                };
+                let space = if test.name.is_empty() { "" } else { " " };
+                let name = &test.executable.name;
+                let line = format!("{sign} {took:>7.1}s  {name}{space}{}{more}", test.name);
+                if !quiet || !matches!(how, Ended::Passed) {
+                    say(&|progress| progress.line(line.as_str()));
+                }
+                if let Ok(mut ended) = ended.lock() {
+                    ended.push((at, how, report));
+                }
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(tests.len());
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(work);
+            }
+        });
+        let mut ended = ended.into_inner().unwrap_or_default();
+        ended.sort_by_key(|(at, ..)| *at);
+        Ok(ended.into_iter().map(|(_, how, report)| (how, report)).collect())
+    }
+}
+
+fn run(test: &Test, out: &Path, settings: &Settings) -> (Ended, Option<Report>) {
     let broken = |why: String| (Ended::Broken(why), None);
     let out = match std::path::absolute(out) {
         Ok(out) => out,
         Err(error) => return broken(error.to_string()),
     };
-    let mut raddle = match super::raddle() {
+    let mut raddle = match super::raddle(settings) {
         Ok(raddle) => raddle,
         Err(error) => return broken(error.to_string()),
     };
     let ran = raddle
-        .args(["run", "--quiet", "--out"])
+        .args(["run", "--quiet", "--part", "--out"])
         .arg(&out)
         .arg("--")
         .arg(&test.executable.path)

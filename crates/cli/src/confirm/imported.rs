@@ -8,10 +8,13 @@ use crate::runs::Run;
 use crate::serving::Servers;
 use crate::trial::{Ending, Plan, run_many};
 use raddle_execute::{RunDirectory, target};
-use raddle_report::findings::{Finding, Target, Tool};
-use raddle_report::import::{self, Candidate, Place};
+use raddle_model::finding::TouchKind;
+use raddle_report::findings::{Access, Finding, Frame, Target, Tool};
+use raddle_report::function_names::same_function;
+use raddle_report::import::{self, Candidate, Place, Side};
+use raddle_symbols::demangle;
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 impl Confirm {
@@ -21,7 +24,8 @@ impl Confirm {
         let context = || format!("importing {}", log.display());
         let elf = target::resolve(&self.program, None)?.elf;
         let elf = elf.canonicalize().unwrap_or(elf);
-        let candidates = import::import(log).map_err(Failure::reading(context(), log))?;
+        let mut candidates = import::import(log).map_err(Failure::reading(context(), log))?;
+        candidates.iter_mut().for_each(demangle_names);
         if candidates.is_empty() {
             return Ok(None);
         }
@@ -91,8 +95,8 @@ impl Confirm {
         self.verbosity.note("looking for the other side of accesses that stand alone");
         let ours = self.detection(&self.program, None, &self.hooks).aside(self.seed)?;
         for (candidate, finding) in candidates.iter().zip(findings) {
-            let alone = candidate.access.stack.first().filter(|_| candidate.other.is_none());
-            let known = alone.and_then(|place| ours.findings.iter().find(|f| has(f, place)));
+            let alone = Some(&candidate.access).filter(|_| candidate.other.is_none());
+            let known = alone.and_then(|side| likest(&ours.findings, side));
             if let Some(known) = known {
                 finding.accesses.clone_from(&known.accesses);
                 finding.location.clone_from(&known.location);
@@ -108,11 +112,52 @@ impl Confirm {
     }
 }
 
-/// Is one access of the finding at this place?
-fn has(finding: &Finding, place: &Place) -> bool {
-    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let file = place.file.as_deref().and_then(name);
-    finding.accesses.iter().filter_map(|access| access.frame()).any(|frame| {
-        file.is_some() && frame.line == place.line && frame.file.as_deref().and_then(name) == file
-    })
+/// Valgrind writes variables by their linker names, and functions with --demangle=no.
+fn demangle_names(candidate: &mut Candidate) {
+    let demangled = |name: &mut Option<String>| {
+        if let Some(name) = name {
+            *name = demangle::display(name);
+        }
+    };
+    demangled(&mut candidate.variable);
+    let sides = std::iter::once(&mut candidate.access).chain(&mut candidate.other);
+    for place in sides.flat_map(|side| &mut side.stack) {
+        demangled(&mut place.function);
+    }
+}
+
+/// The finding with an access at the side's line: of several, one whose access is of its kind and size.
+fn likest<'a>(findings: &'a [Finding], side: &Side) -> Option<&'a Finding> {
+    let has = |finding: &&Finding, wanted: &dyn Fn(&Access) -> bool| {
+        finding.accesses.iter().any(|access| is_at(access, side) && wanted(access))
+    };
+    let is_like = |access: &Access| {
+        let kind = match access.kind {
+            TouchKind::Read => !side.writes,
+            TouchKind::Write | TouchKind::Free => side.writes,
+            TouchKind::Update => true,
+        };
+        kind && side.size.is_none_or(|size| size == access.size)
+    };
+    let alike = findings.iter().find(|finding| has(finding, &is_like));
+    alike.or_else(|| findings.iter().find(|finding| has(finding, &|_| true)))
+}
+
+/// Is the access at the side's line, in its function?
+fn is_at(access: &Access, side: &Side) -> bool {
+    let Some(place) = side.stack.first() else { return false };
+    access.stack.first().into_iter().chain(access.frame()).any(|frame| is_place(frame, place))
+}
+
+fn is_place(frame: &Frame, place: &Place) -> bool {
+    let is_function = match (&place.function, &frame.function) {
+        (Some(one), Some(other)) => same_function(one, other),
+        _ => true,
+    };
+    let name = file_name(&place.file);
+    name.is_some() && frame.line == place.line && file_name(&frame.file) == name && is_function
+}
+
+fn file_name(path: &Option<String>) -> Option<&OsStr> {
+    path.as_deref().and_then(|path| Path::new(path).file_name())
 }

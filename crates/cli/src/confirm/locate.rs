@@ -9,7 +9,9 @@ use crate::run::library::SourceFiles;
 use raddle_model::finding::{FindingKind, TouchKind};
 use raddle_report::Symbols;
 use raddle_report::findings::html::Sources;
-use raddle_report::findings::{Access, Finding, Frame, Report};
+use raddle_report::findings::{Access, Finding, Frame, Location, Report};
+use raddle_report::function_names::same_function;
+use raddle_symbols::MemoryUse;
 use raddle_wire::options::{CyclePart, PlaceFilter, WatchedPlace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,8 +32,23 @@ pub enum Located {
     There(Code),
     /// It is no longer there.
     Gone,
+    /// Its line is there, but not in this function.
+    Elsewhere {
+        /// `bank.c:31`.
+        line: String,
+        function: String,
+    },
     /// It never could be watched: code that belongs to no file.
     Nowhere,
+}
+
+/// How an access is that is looked for among those of a line.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    writes: bool,
+    /// Bytes; 0 where they are not known.
+    size: u64,
+    location: &'a Location,
 }
 
 /// The code of a finding.
@@ -74,13 +91,38 @@ impl<'a> Locator<'a> {
         if !known(first) || !known(second) {
             return Located::Nowhere;
         }
-        let size = finding.location.size;
-        let first = self.side(first, (true, false), size);
-        let second = self.side(second, (false, true), size);
+        let first = self.side(first, (true, false), &finding.location);
+        let second = self.side(second, (false, true), &finding.location);
         if first.is_empty() || second.is_empty() {
-            return Located::Gone;
+            return self.missing(finding);
         }
         Located::There(Code::Race(joined(first, second)))
+    }
+
+    /// Why there is no code for an access: its line has none, or has it in other functions.
+    fn missing(&mut self, finding: &Finding) -> Located {
+        for access in &finding.accesses {
+            let Some(Frame {
+                module: Some(module),
+                function: Some(function),
+                file: Some(file),
+                line: Some(line),
+                ..
+            }) = access.stack.first()
+            else {
+                continue;
+            };
+            let place = format!("{file}:{line}");
+            let has_line = !self.function_ranges(module, &place).is_empty();
+            if has_line && self.line_ranges(module, &access.stack[0], file, *line).is_empty() {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                return Located::Elsewhere {
+                    line: format!("{name}:{line}"),
+                    function: function.clone(),
+                };
+            }
+        }
+        Located::Gone
     }
 
     /// The requests of a cycle, each with where the lock was taken that the one before waits for. In another
@@ -114,7 +156,7 @@ impl<'a> Locator<'a> {
         &mut self,
         access: &Access,
         sides: (bool, bool),
-        size: Option<u64>,
+        location: &Location,
     ) -> Vec<WatchedPlace> {
         let (mut places, is_exact) = self.places(&access.stack, access.own_frame, sides);
         let writes = match access.kind {
@@ -123,9 +165,52 @@ impl<'a> Locator<'a> {
             TouchKind::Write => Some(true),
             TouchKind::Update | TouchKind::Free => None,
         };
-        let size = size.filter(|_| access.kind == TouchKind::Free);
+        let size = location.size.filter(|_| access.kind == TouchKind::Free);
         places.iter_mut().for_each(|place| (place.writes, place.size) = (writes, size));
-        places
+        match writes {
+            Some(writes) if access.stack.first().is_some_and(|frame| frame.line.is_some()) => {
+                self.narrowed(places, Wanted { writes, size: access.size, location })
+            }
+            _ => places,
+        }
+    }
+
+    /// Of the instructions of a line, those that a finding can mean. An instruction that reads and writes
+    /// stands for both, so that it can meet itself. The whole line where none is like it: the access may
+    /// be made in a way that cannot be seen in the code.
+    fn narrowed(&mut self, places: Vec<WatchedPlace>, wanted: Wanted<'_>) -> Vec<WatchedPlace> {
+        let mut uses: Vec<(usize, MemoryUse)> = Vec::new();
+        for (at, place) in places.iter().enumerate() {
+            let (module, code) =
+                (Path::new(&place.code.module), (place.code.start, place.code.end));
+            let found = self.names.symboliser().memory_uses(module, code).into_iter();
+            let of_kind = found.filter(|u| if wanted.writes { u.writes } else { u.reads });
+            uses.extend(of_kind.map(|found| (at, found)));
+        }
+        let names_it = |(at, found): &(usize, MemoryUse)| {
+            let module = Path::new(&places[*at].code.module);
+            let variable = found.target.and_then(|t| self.names.symboliser().variable(module, t));
+            let name = wanted.location.name.as_deref();
+            variable.zip(name).is_some_and(|(variable, name)| is_part(name, &variable.root))
+        };
+        prefer(&mut uses, names_it);
+        let is_sized = |(_, found): &(usize, MemoryUse)| found.size == Some(wanted.size);
+        if uses.iter().any(is_sized) {
+            // A function that is called may touch as many bytes.
+            uses.retain(|used| is_sized(used) || used.1.size.is_none());
+        }
+        if uses.is_empty() {
+            return places;
+        }
+        let narrow = |(at, found): (usize, MemoryUse)| {
+            let mut place = places[at].clone();
+            (place.code.start, place.code.end) = found.code;
+            place.writes = place.writes.filter(|_| !found.is_update());
+            place
+        };
+        let mut narrowed: Vec<WatchedPlace> = uses.into_iter().map(narrow).collect();
+        narrowed.dedup();
+        narrowed
     }
 
     /// The code at which a stack ends, and whether it is the very instruction.
@@ -205,13 +290,19 @@ impl<'a> Locator<'a> {
         for line in lines {
             let found = self.names.symboliser().function_ranges(path, &format!("{file}:{line}"));
             for range in found {
-                let mut here = self.names.frames(module, range.0).into_iter();
-                if frame.function.is_none() || here.any(|known| known.function == frame.function) {
+                if self.is_in_function(module, range.0, frame.function.as_deref()) {
                     ranges.push(range);
                 }
             }
         }
         ranges
+    }
+
+    /// Is the code in this function, or in one inlined there?
+    fn is_in_function(&mut self, module: &str, offset: u64, function: Option<&str>) -> bool {
+        let Some(function) = function else { return true };
+        let mut names = self.names.frames(module, offset).into_iter().filter_map(|f| f.function);
+        names.any(|name| same_function(&name, function))
     }
 
     /// The numbers of the lines with the frame's text; of its own line where the text is not known
@@ -276,6 +367,21 @@ fn joined(first: Vec<WatchedPlace>, mut second: Vec<WatchedPlace>) -> Vec<Watche
     all
 }
 
+/// Keeps those that are so, if some are.
+fn prefer<T>(all: &mut Vec<T>, mut is_so: impl FnMut(&T) -> bool) {
+    let so: Vec<bool> = all.iter().map(&mut is_so).collect();
+    if so.contains(&true) {
+        let mut so = so.into_iter();
+        all.retain(|_| so.next() == Some(true));
+    }
+}
+
+/// Is it the variable, or an element or member of it: `table[3].next` of `table`?
+fn is_part(name: &str, variable: &str) -> bool {
+    let rest = name.strip_prefix(variable);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.', '+']))
+}
+
 /// A line with its blanks evened out: indentation changes without a change of meaning.
 fn evened(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -298,6 +404,21 @@ mod tests {
         let sides = vec![place(first, 1, Some(true)), place(second, 1, Some(false))];
         let apart = joined(vec![sides[0].clone()], vec![sides[1].clone()]);
         assert_eq!(apart, sides);
+    }
+
+    #[test]
+    fn what_is_so_is_preferred_to_what_is_not() {
+        let mut all = vec![1, 2, 3];
+        prefer(&mut all, |n| *n > 3);
+        assert_eq!(all, [1, 2, 3]);
+        prefer(&mut all, |n| n % 2 == 1);
+        assert_eq!(all, [1, 3]);
+    }
+
+    #[test]
+    fn parts_of_a_variable_are_its() {
+        assert!(is_part("table", "table") && is_part("table[3].next", "table"));
+        assert!(!is_part("tables", "table") && !is_part("tab", "table"));
     }
 
     #[test]

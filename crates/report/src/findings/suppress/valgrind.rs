@@ -1,12 +1,16 @@
 //! Valgrind's suppressions, for Helgrind and DRD: entries in braces with a name, `TOOL:KIND`, and
 //! frames from the innermost (`fun:`, `obj:`, `src:`, and `...` for any number of them). An entry
 //! matches when its frames are the beginning of a stack of either access: which of two racing
-//! accesses is the current one is chance.
+//! accesses is the current one is chance. Functions are compared as [`function_names`] says: Valgrind has
+//! the whole name of a function that stands for itself, and the bare one of a function that was inlined.
+//!
+//! [`function_names`]: crate::function_names
 
 use super::pattern::Pattern;
 use super::{Entry, Rule as Any, SuppressionError, fits_function, fits_path};
 use crate::explain::kind_name;
 use crate::findings::schema::{Finding, Frame};
+use crate::function_names::FunctionName;
 use crate::names::file_name;
 
 /// Below a thread's own function: Valgrind's wrapper and the C library. They are not on our stacks,
@@ -24,10 +28,39 @@ pub struct Rule {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Matcher {
-    Function(Pattern),
+    Function(Function),
     Object(Pattern),
     Source(Pattern, Option<u32>),
     Any,
+}
+
+/// A function, by its name or a pattern for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Function {
+    pattern: Pattern,
+    /// The pattern taken apart; its parts are patterns.
+    name: FunctionName,
+}
+
+impl Function {
+    fn new(text: &str) -> Function {
+        Function { pattern: Pattern::glob(text), name: FunctionName::new(text) }
+    }
+
+    fn fits(&self, frame: &Frame) -> bool {
+        fits_function(&self.pattern, frame) || self.agrees(frame)
+    }
+
+    /// Does it fit as far as both names tell? A bare name is Valgrind's for inlined functions only.
+    fn agrees(&self, frame: &Frame) -> bool {
+        let Some(name) = frame.function.as_deref().map(FunctionName::new) else { return false };
+        match (self.name.is_whole(), name.is_whole()) {
+            // `Queue::*` must not fit every function of which no more than a bare name is known.
+            (true, false) => self.name.agrees(&name, &|one, other| one == other),
+            (false, true) if !frame.inlined => false,
+            _ => self.name.agrees(&name, &|pattern, text| Pattern::glob(pattern).fits(text)),
+        }
+    }
 }
 
 pub fn read(text: &str, demangle: &dyn Fn(&str) -> String) -> Result<Vec<Entry>, SuppressionError> {
@@ -84,7 +117,7 @@ fn matcher(line: &str, demangle: &dyn Fn(&str) -> String) -> Result<Matcher, Str
         return Ok(Matcher::Any);
     }
     match line.split_once(':') {
-        Some(("fun", name)) => Ok(Matcher::Function(Pattern::glob(&demangle(name)))),
+        Some(("fun", name)) => Ok(Matcher::Function(Function::new(&demangle(name)))),
         Some(("obj", path)) => Ok(Matcher::Object(Pattern::glob(path))),
         Some(("src", place)) => Ok(match place.rsplit_once(':') {
             Some((file, line)) => Matcher::Source(Pattern::glob(file), line.parse().ok()),
@@ -97,7 +130,7 @@ fn matcher(line: &str, demangle: &dyn Fn(&str) -> String) -> Result<Matcher, Str
 /// The frames without those that start threads, at the end.
 fn without_starters(mut frames: Vec<Matcher>) -> Vec<Matcher> {
     let is_starter = |matcher: &Matcher| match matcher {
-        Matcher::Function(name) => STARTERS.iter().any(|starter| name.fits(starter)),
+        Matcher::Function(name) => STARTERS.iter().any(|starter| name.pattern.fits(starter)),
         Matcher::Object(object) => {
             object.fits("/usr/libexec/valgrind/vgpreload_helgrind-amd64-linux.so")
                 || object.fits("/usr/libexec/valgrind/vgpreload_drd-amd64-linux.so")
@@ -132,12 +165,49 @@ fn fit(matchers: &[Matcher], stack: &[Frame]) -> bool {
 
 fn fits(matcher: &Matcher, frame: &Frame) -> bool {
     match matcher {
-        Matcher::Function(name) => fits_function(name, frame),
+        Matcher::Function(name) => name.fits(frame),
         Matcher::Object(path) => fits_path(path, frame.module.as_deref()),
         Matcher::Source(file, line) => {
             let here = frame.file.as_deref().is_some_and(|path| file.fits(file_name(path)));
             here && line.is_none_or(|line| frame.line == Some(line))
         }
         Matcher::Any => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex::Hex;
+
+    fn frame(function: &str, inlined: bool) -> Frame {
+        Frame {
+            module: None,
+            offset: Hex(0),
+            function: Some(function.to_owned()),
+            file: None,
+            line: None,
+            column: None,
+            inlined,
+            text: None,
+        }
+    }
+
+    #[test]
+    fn inlined_functions_have_bare_names_there() {
+        let fits = |pattern: &str, name: &str| Function::new(pattern).fits(&frame(name, true));
+        let invoke = "std::__invoke_impl<void, void (*)()>(std::__invoke_other, void (*&&)())";
+        assert!(fits("__invoke_impl<void, void (*)()>", invoke) && fits("__invoke_*", invoke));
+        assert!(fits("meth", "C::meth(int)") && fits("operator()", "C::operator()() const"));
+        assert!(!fits("meth", "C::math(int)") && !fits("D::meth(int)", "C::meth(int)"));
+    }
+
+    #[test]
+    fn others_have_whole_ones() {
+        let fits = |pattern: &str, name: &str| Function::new(pattern).fits(&frame(name, false));
+        assert!(fits("stat(int)", "stat") && fits("stat(int) [clone .isra.0]", "stat"));
+        assert!(fits("Queue::*", "Queue::push(int)") && fits("f()", "f()"));
+        assert!(!fits("push", "Queue::push(int)") && !fits("p*", "Queue::push(int)"));
+        assert!(!fits("Queue::*", "worker") && !fits("f(int)", "f(long)"));
     }
 }
