@@ -65,7 +65,9 @@ fn step_lines(step: &Step, style: &Style) -> Vec<Line> {
     if let Some(at) = &step.at {
         lines.push(Line::new(4).hanging(6).tinted(Tint::Place, &words::place(at, &style.base)));
         if let Some(text) = at.text.as_ref().filter(|text| !text.trim().is_empty()) {
-            lines.push(Line::source(4).text(text.trim()));
+            // Where nobody says how wide the screen is, nothing is cut.
+            let line = if style.width.is_some() { Line::source(4) } else { Line::new(4) };
+            lines.push(line.text(text.trim()));
         }
     }
     lines
