@@ -3,6 +3,7 @@
 //! Symbols are a table: in `/w/bank`, offset 0x100 + n is line n of `/w/bank.c`, whose text is
 //! [`SOURCE`]; `counter` is at 0x4010, the mutex `m` at 0x4040 and `n` after it.
 
+use super::forms::Repository;
 use super::{Block, Circumstances, Extent, Filter, Gathered, Library, Looked};
 use super::{Failure, Outcome, Report, Target, Tool};
 use crate::names::{Frame, Symbols};
@@ -11,6 +12,7 @@ use raddle_model::finding::{
 };
 use raddle_model::lockset::HeldLock;
 use raddle_model::{Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId};
+use std::path::Path;
 
 pub const BANK: u64 = 0x5555_0000_0000;
 pub const LIBC: u64 = 0x7777_0000_0000;
@@ -24,6 +26,14 @@ const SOURCE: [(u32, &str, &str, u32); 6] = [
     (56, "main", "    char *buffer = malloc(64);", 20),
     (64, "fill", "    memset(buffer, 0, 8);", 5),
 ];
+
+/// Where the bank's source lies, and the program, and nothing else.
+pub fn repository() -> Repository<'static> {
+    Repository {
+        root: Path::new("/w"),
+        has: &|path| ["/w", "/w/bank", "/w/bank.c"].map(Path::new).contains(&path),
+    }
+}
 
 pub struct Table;
 
