@@ -128,7 +128,7 @@ fn effect_words(effect: &Effect) -> String {
 fn missing(steps: &[Step], lanes: &[String]) -> String {
     let holds = |lane: usize| {
         let race = steps.iter().find(|step| step.lane == lane && step.kind == StepKind::Race);
-        let held = race.map(|step| step.holds.join(" and ")).filter(|held| !held.is_empty());
+        let held = race.map(|step| words::list(&step.holds)).filter(|held| !held.is_empty());
         let thread = lanes.get(lane).map(String::as_str).unwrap_or_default();
         format!("{thread} holds {}", held.unwrap_or_else(|| "no lock".into()))
     };

@@ -243,7 +243,11 @@ impl Recorder {
             (EventKind::ThreadExit, _) => "ends".into(),
             (EventKind::LockAcquired { .. }, _) => format!("takes {}", lock_name(&on)),
             (EventKind::LockReleased { .. }, _) => format!("releases {}", lock_name(&on)),
-            (kind, StepKind::Race | StepKind::Access) => format!("{} bytes, {on}", what(kind)),
+            (EventKind::Free { .. }, _) => format!("free, {on}"),
+            (kind, StepKind::Race | StepKind::Access) => {
+                let bytes = if length(kind) == Some(1) { "byte" } else { "bytes" };
+                format!("{} {bytes}, {on}", what(kind))
+            }
             (kind, _) => format!("{} {on}", what(kind)).trim_end().to_owned(),
         }
     }
@@ -278,6 +282,16 @@ impl Recorder {
         let [before, after] = self.values.get(&event.order).copied().unwrap_or_default();
         let hex = |value: Option<u64>| value.map(|value| format!("{value:#x}"));
         Some(Values { size: size.min(8), writes, before: hex(before), after: hex(after) })
+    }
+}
+
+/// Bytes that an access touches; none for what is no access.
+fn length(kind: &EventKind) -> Option<u64> {
+    match *kind {
+        EventKind::Access { size, .. } => Some(u64::from(size)),
+        EventKind::Range { length, .. } => Some(length),
+        EventKind::Free { size, .. } => Some(size),
+        _ => None,
     }
 }
 
@@ -380,6 +394,10 @@ mod tests {
     /// T2 reads the counter at line 20 with a lock, T3 writes it at line 16 without; it is known
     /// from event `met` on that they stood there at once.
     fn recorded(noise: u64) -> Interleaving {
+        recorded_of(noise, 4)
+    }
+
+    fn recorded_of(noise: u64, size: u8) -> Interleaving {
         let mut recorder = Recorder::default();
         let mut order = 0;
         let mut tell = |recorder: &mut Recorder, thread, line: u64, kind| {
@@ -394,7 +412,7 @@ mod tests {
             base: Address(BANK),
             end: Address(BANK + 0x5000),
         };
-        let access = |kind| EventKind::Access { kind, address: COUNTER, size: 4 };
+        let access = |kind| EventKind::Access { kind, address: COUNTER, size: size.into() };
         let (lock, mode) = (LOCK, LockMode::Exclusive);
         tell(&mut recorder, 1, 0, load);
         tell(&mut recorder, 1, 48, EventKind::ThreadCreate { child: ThreadId(3) });
@@ -447,6 +465,12 @@ mod tests {
                 r#"0 Release 32 releases m  []"#,
             ]
         );
+    }
+
+    #[test]
+    fn one_byte_is_one_byte() {
+        let told = told(&recorded_of(0, 1));
+        assert_eq!(told[3], r#"0 Race 20 read 1 byte, counter sees 1 ["m"]"#);
     }
 
     #[test]

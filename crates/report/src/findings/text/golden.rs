@@ -507,6 +507,12 @@ fn failing_executions() {
     insta::assert_snapshot!(summary(&report, Some(".raddle/4/report.json")), @r##"
     1 failing execution and no data races in 3 threads; report in .raddle/4/report.json
     "##);
+    let mut report = typed::failing();
+    report.findings.extend(typed::cycle().findings);
+    insta::assert_snapshot!(summary(&report, None), @r##"
+    2 failing executions, 3 data races and 1 lock-order cycle (2 observed, 2 predicted) in 3 threads
+    "##);
+    report.failures.truncate(1);
     report.failures[0].effect = "evil\x1b[2J".into();
     assert!(!text(&report, &style(false)).contains('\x1b'));
 }
