@@ -77,7 +77,7 @@ fn report_json_is_as_documented() {
     let spent =
         serde_json::json!({"detections": 3, "trials": 0, "explored": 49, "effect": "deadlock"});
     hunted.more.insert("hunt".into(), spent);
-    for report in [typed::bank(), bank(), typed::cycle(), hunted] {
+    for report in [typed::bank(), bank(), typed::cycle(), typed::deadlocked(), hunted] {
         let value: Value = serde_json::from_str(&report.to_json()).unwrap();
         assert_eq!(errors(REPORT_SCHEMA, &value), Vec::<String>::new());
     }

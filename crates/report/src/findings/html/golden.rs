@@ -142,6 +142,21 @@ fn a_failing_execution_has_a_card() {
 }
 
 #[test]
+fn a_confirmed_cycle_has_a_timeline() {
+    let html = page(&typed::deadlocked(), &mut ());
+    for part in [
+        "how they come to wait for each other (replayed, seed 7); time goes down</figcaption>",
+        "<div class=\"lanes\" style=\"grid-template-columns:repeat(3,minmax(0,1fr))\">",
+        "<div class=\"step wait holding\" style=\"grid-column:3;grid-row:2\"><b>asks for m</b>",
+        "the last for what the first holds: nobody can go on</p>",
+        "then: deadlock (2 times)",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!page(&typed::cycle(), &mut ()).contains("<figure"));
+}
+
+#[test]
 fn a_timeline_has_a_lane_for_each_thread() {
     let report = typed::bank();
     let timeline = Timeline::of(&report.findings[0], &report).remove(0);

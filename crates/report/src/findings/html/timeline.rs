@@ -1,4 +1,5 @@
-//! The interleaving around a race on the page: a lane for each thread, time going down.
+//! The interleaving around a race or before a deadlock on the page: a lane for each thread, time going
+//! down.
 
 use super::escape::{escape, prose};
 use crate::findings::interleaving::{Step, StepKind, Timeline};
@@ -72,6 +73,7 @@ fn class(kind: StepKind) -> &'static str {
         StepKind::Sync => "sync",
         StepKind::Access => "other",
         StepKind::Race => "access",
+        StepKind::Wait => "wait",
         StepKind::End => "end",
     }
 }
