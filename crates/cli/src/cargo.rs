@@ -173,7 +173,8 @@ fn report(tests: Vec<Test>, telling: &Telling, settings: &Settings) -> Result<u8
     let run = ran.len();
     let reports: Vec<Report> = ran.into_iter().filter_map(|(_, report)| report).collect();
     let merged = merge(reports);
-    let mut tell = format!("{run} tests: {passed} passed, {raced} with findings, {failed} failed");
+    let tests_run = if run == 1 { "1 test".to_owned() } else { format!("{run} tests") };
+    let mut tell = format!("{tests_run}: {passed} passed, {raced} with findings, {failed} failed");
     if broken > 0 {
         tell += &format!(", {broken} could not be watched");
     }

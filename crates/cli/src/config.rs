@@ -49,12 +49,12 @@ impl Config {
             Some((path, None)) => writeln!(out, "{}", path.display()),
             None => writeln!(out, "no {} here or above", settings::FILE),
         };
-        for subcommand in command.get_subcommands() {
+        for subcommand in command.get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = subcommand.get_name();
             if self.command.as_deref().is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let mut lines = String::new();
+            let mut rows = Vec::new();
             for option in settings::options(subcommand).filter(|option| !option.is_hide_set()) {
                 let long = option.get_long().unwrap_or_default();
                 let (value, origin) = match settings.of(name, option) {
@@ -70,21 +70,48 @@ impl Config {
                 };
                 let is_set = origin != "default";
                 if self.all {
-                    let value = if value.is_empty() { "-" } else { &value };
-                    let _ = writeln!(
-                        lines,
-                        "  --{long:<20} {value:<24} {origin:<16} {}",
-                        variable(long)
-                    );
+                    let value = if value.is_empty() { "-".to_owned() } else { value };
+                    rows.push(vec![format!("  --{long}"), value, origin, variable(long)]);
                 } else if is_set || !(value.is_empty() || value == "false") {
-                    let _ = writeln!(lines, "  --{long:<20} {value:<24} {origin}");
+                    rows.push(vec![format!("  --{long}"), value, origin]);
                 }
             }
-            if !lines.is_empty() {
-                let _ = write!(out, "\nraddle {name}\n{lines}");
+            if !rows.is_empty() {
+                let _ = write!(out, "\nraddle {name}\n{}", aligned(&rows));
             }
         }
         print!("{out}");
         Ok(0)
+    }
+}
+
+/// Columns, each as wide as what is widest in it, but for the last.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_moves_the_whole_column() {
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        let long = row(["  --hooks", "/a/very/long/path/größe.toml", "raddle.toml:7"]);
+        let rows = [row(["  --detector", "hybrid", "default"]), long];
+        assert_eq!(
+            aligned(&rows),
+            "  --detector  hybrid                        default\n  --hooks     /a/very/long/path/größe.toml  raddle.toml:7\n"
+        );
     }
 }

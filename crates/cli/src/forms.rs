@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::run::library::SourceFiles;
 use clap::{Args, ValueEnum};
 use raddle_report::Report;
-use raddle_report::findings::forms::{github, junit, sarif};
+use raddle_report::findings::forms::{Repository, github, junit, sarif};
 use raddle_report::findings::html;
 use raddle_report::findings::suppress::{Day, generate};
 use raddle_report::findings::text::{self, Style};
@@ -122,16 +122,17 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 
 /// A report in a form that has nothing to do with a screen.
 pub fn rendered(report: &Report, form: Form) -> String {
-    let root = || repository(Path::new(&report.target.cwd));
+    let root = repository(Path::new(&report.target.cwd));
+    let repository = Repository { root: &root, has: &|path| path.exists() };
     match form {
         Form::Json => report.to_json(),
         Form::Sarif => {
-            let log = sarif::log(report, &root());
+            let log = sarif::log(report, repository);
             // Keys are strings and there are no maps of ours that could fail.
             serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
         }
         Form::Junit => junit::document(report, &now()),
-        Form::Github => github::lines(report, &root()),
+        Form::Github => github::lines(report, repository),
         Form::Html => html::page(report, &mut SourceFiles::default()),
         Form::Text => {
             let mut out = Vec::new();

@@ -188,14 +188,49 @@ fn parse() -> Result<(Raddle, Settings), Stop> {
             eprintln!("raddle: {stranger}");
         }
     }
-    let matches = settings.parse(&command, &arguments)?;
+    let matches =
+        settings.parse(&command, &arguments).map_err(|stop| as_typed(stop, &arguments))?;
     let raddle = Raddle::from_arg_matches(&matches).map_err(|error| Stop::Clap(error, None))?;
     Ok((raddle, settings))
+}
+
+/// What clap has to say about `raddle cargo`, for those who typed `cargo raddle`.
+fn as_typed(stop: Stop, arguments: &[OsString]) -> Stop {
+    match (arguments.get(1), stop) {
+        (Some(first), Stop::Clap(error, origin)) if first == "cargo" => {
+            let typed = std::iter::once(&arguments[0]).chain(&arguments[2..]);
+            let said = complete::cargo_raddle().try_get_matches_from(typed);
+            Stop::Clap(said.err().unwrap_or(error), origin)
+        }
+        (_, stop) => stop,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_of_cargo_raddle_is_as_it_is_typed() {
+        let said = |arguments: &[&str]| {
+            let arguments: Vec<OsString> =
+                ["raddle", "cargo"].iter().chain(arguments).map(OsString::from).collect();
+            let error = Raddle::try_parse_from(&arguments).unwrap_err();
+            match as_typed(Stop::Clap(error, None), &arguments) {
+                Stop::Clap(error, _) => error.to_string(),
+                Stop::Settings(_) => unreachable!(),
+            }
+        };
+        assert!(
+            said(&["--help"]).contains("Usage: cargo raddle [OPTIONS] <COMMAND>"),
+            "{}",
+            said(&["--help"])
+        );
+        let help = said(&["test", "--help"]);
+        assert!(help.contains("Usage: cargo raddle test [OPTIONS]"), "{help}");
+        let wrong = said(&["tset"]);
+        assert!(wrong.contains("'tset'") && wrong.contains("cargo raddle"), "{wrong}");
+    }
 
     #[test]
     fn the_options_are_consistent() {

@@ -1,9 +1,9 @@
-//! Listening to a replay for the interleaving around its race.
+//! Listening to a replay for the interleaving around its race, or before its deadlock.
 
 use crate::run::library::Shelf;
 use raddle_execute::{Control, Observer};
 use raddle_model::{Event, Place, StackId, ThreadId};
-use raddle_report::findings::interleaving::{Interleaving, Met, Recorder};
+use raddle_report::findings::interleaving::{Interleaving, Met, Recorder, Waiting};
 use raddle_wire::options::PlaceCount;
 use std::path::Path;
 
@@ -12,9 +12,12 @@ use std::path::Path;
 pub struct Recording(Recorder);
 
 impl Recording {
-    /// What it heard around the first meeting, with paths relative to `base`.
+    /// What it heard around the first meeting, or else before threads waited for each other's locks,
+    /// with paths relative to `base`.
     pub fn interleaving(self, control: &Control, base: &Path) -> Option<Interleaving> {
-        let meeting = control.meetings.first()?;
+        let Some(meeting) = control.meetings.first() else {
+            return self.0.deadlock(&circle(control), base, &mut Shelf::new());
+        };
         let sides = [&meeting.first, &meeting.second];
         let met = Met {
             threads: sides.map(|side| side.thread),
@@ -23,6 +26,16 @@ impl Recording {
         };
         self.0.interleaving(&met, base, &mut Shelf::new())
     }
+}
+
+/// Those who wait for each other's locks.
+fn circle(control: &Control) -> Vec<Waiting> {
+    let waits = control.stuck.iter().filter(|stuck| stuck.cycle).flat_map(|stuck| &stuck.waits);
+    let waiting = waits.filter_map(|wait| {
+        let lock = wait.wants.or(wait.futex)?;
+        Some(Waiting { thread: wait.thread, lock, place: wait.place, stack: wait.stack })
+    });
+    waiting.collect()
 }
 
 impl Observer for Recording {

@@ -204,7 +204,7 @@ fn other_end(end: Ending, wanted: &Value) -> Option<String> {
     }
 }
 
-/// The interleaving, in two columns.
+/// The interleaving, in a column for each thread.
 fn show(
     finding: &Finding,
     order: &Order,
@@ -213,7 +213,11 @@ fn show(
 ) -> Result<(), Failure> {
     let timeline = interleaving.and_then(|known| Timeline::recorded(finding, order, known));
     let Some(timeline) = timeline else {
-        eprintln!("raddle: the two accesses never met, so there is nothing to show");
+        let never = match finding.kind {
+            FindingKind::DataRace => "the two accesses never met",
+            FindingKind::LockOrder => "nobody waited in a circle",
+        };
+        eprintln!("raddle: {never}, so there is nothing to show");
         return Ok(());
     };
     let stderr = std::io::stderr();

@@ -40,6 +40,7 @@ use watch::{Watch, Watched};
 /// Exits with 66 if something was found, whatever the target did; else as the target did.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
+#[command(mut_arg("quiet", |arg| arg.help(QUIET)), mut_arg("verbose", |arg| arg.help(VERBOSE)))]
 pub struct Run {
     /// How races are found
     #[arg(long, value_enum, default_value_t = DetectorName::Hybrid, help_heading = "Finding")]
@@ -92,6 +93,11 @@ pub struct Run {
     #[command(flatten)]
     run: RunArguments,
 }
+
+/// What Raddle says beside the target, by how much it is asked to.
+const QUIET: &str = "Say in one line what was found, and what went wrong";
+const VERBOSE: &str =
+    "Say what is being done, and show every finding in full, with whole call stacks";
 
 /// How long the replay of an execution may take that did not get on, where nothing was said of the run.
 const REPLAY_LIMIT: Duration = Duration::from_secs(60);

@@ -283,6 +283,11 @@ fn manual_pages_and_completions() {
     assert!(page.contains(".SH \"EXAMPLES\"") && !page.contains("EXTRA"), "{page}");
     let page = std::fs::read_to_string(scratch.path("man1/raddle.1")).unwrap();
     assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
+    let written = |name: &str| scratch.path("man1").join(name).exists();
+    assert!(written("cargo-raddle.1"));
+    assert!(
+        !["cargo", "trial", "as-child"].iter().any(|name| written(&format!("raddle-{name}.1")))
+    );
     for shell in ["bash", "zsh", "fish"] {
         let text = raddle_in(&scratch, &["completions", shell]).exits(0).stdout.clone();
         assert!(text.contains("error-exitcode"), "{shell}: {text}");

@@ -138,6 +138,13 @@ fn a_deadlock_is_made_to_happen_and_repeated() {
         let replay = command(&scratch, &["replay", "R1"]);
         assert!(replay.exits(0).stderr.contains("wait for each other's locks"), "{replay:?}");
     }
+    // How they came to it, on a terminal and in the page.
+    let replay = command(&scratch, &["replay", "R1", "--events"]);
+    for part in ["takes a [holds a]", "▶ asks for b, which T", "▶ asks for a, which T"] {
+        assert!(replay.exits(0).stderr.contains(part), "{part}: {replay:?}");
+    }
+    let page = command(&scratch, &["report", "--format", "html"]).exits(0).stdout.clone();
+    assert_eq!(page.matches("<div class=\"step wait holding\"").count(), 2, "{page}");
 }
 
 #[test]

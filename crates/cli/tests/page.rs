@@ -25,7 +25,12 @@ fn chromium() -> Option<PathBuf> {
 
 /// The page, with a script behind its own that tries something and writes what came of it.
 fn page(scratch: &Scratch, attempt: &str) -> String {
-    let report = scratch.put("report.json", REPORT);
+    of(scratch, REPORT, attempt)
+}
+
+/// The same of another report.
+fn of(scratch: &Scratch, report: &str, attempt: &str) -> String {
+    let report = scratch.put("report.json", report);
     let file = scratch.path("page.html");
     let made = Command::new(raddle()).arg("report").arg(&report).arg("--html").arg(&file).output();
     assert!(made.unwrap().status.success());
@@ -43,7 +48,12 @@ fn page(scratch: &Scratch, attempt: &str) -> String {
 
 /// The title that the attempt left.
 fn tried(chromium: &Path, scratch: &Scratch, attempt: &str) -> String {
-    let file = scratch.put("tried.html", page(scratch, attempt));
+    said(chromium, scratch, page(scratch, attempt))
+}
+
+/// The title of a page when it is loaded.
+fn said(chromium: &Path, scratch: &Scratch, page: String) -> String {
+    let file = scratch.put("tried.html", page);
     let output = browser(chromium, scratch).arg("--dump-dom").arg(file).output().unwrap();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let (_, rest) = dom.split_once("<title>").unwrap_or_else(|| panic!("{output:?}"));
@@ -94,6 +104,61 @@ fn what_the_target_says_is_not_obeyed() {
          document.body.textContent.includes('<img src=x onerror=')].join(' ');",
     );
     assert_eq!(said, "0 3 false true wrong=");
+}
+
+/// A frame as wide as a telephone shows what a whole window may not be made narrow enough for.
+#[test]
+fn it_fits_a_telephone_and_the_access_is_in_sight() {
+    let Some(chromium) = chromium() else { return };
+    let scratch = Scratch::new();
+    let long = format!("\\t{}(counter);", "a_long_name_without_blanks_".repeat(12));
+    let column = long.find("counter").unwrap(); // The tab is two bytes here.
+    let report = REPORT
+        .replace("\\tprintf(\\\"%d\\\\n\\\", counter);", &long)
+        .replace("\"column\": 17,", &format!("\"column\": {column},"))
+        .replace("\"main\"", &format!("\"{}\"", "of_a_template<".repeat(30)));
+    assert!(report.contains(&long));
+    let attempt = "const fits = document.documentElement.scrollWidth <= innerWidth && innerWidth === 390; \
+         const box = (e) => e.getBoundingClientRect(); \
+         const hidden = [...document.querySelectorAll('mark')].filter((m) => \
+             box(m).right > box(m.closest('pre')).right || box(m).width === 0); \
+         return fits + ' ' + (document.querySelectorAll('mark').length > 0) + ' ' + hidden.length;";
+    let page = of(&scratch, &report, attempt);
+    let inner = page.replace('&', "&amp;").replace('"', "&quot;");
+    let outer = format!(
+        "<title></title><iframe width=390 height=800 frameborder=0 srcdoc=\"{inner}\"></iframe>\
+         <script>onload = () => document.title = frames[0].document.title</script>"
+    );
+    assert_eq!(said(&chromium, &scratch, outer), "true true 0 wrong=");
+}
+
+/// Colour is not all that marks the racing lines and the accesses: printers leave it out.
+#[test]
+fn marks_do_not_depend_on_colour() {
+    let Some(chromium) = chromium() else { return };
+    let scratch = Scratch::new();
+    let told = tried(
+        &chromium,
+        &scratch,
+        "const style = (s) => getComputedStyle(document.querySelector(s)); \
+         const rules = [...document.styleSheets[0].cssRules].filter((r) => r.media && r.media.mediaText === 'print'); \
+         return [style('mark').fontWeight, style('mark').textDecorationLine, style('.here').borderLeftStyle, \
+         rules.length, rules[0].cssText.includes('print-color-adjust: exact')].join(' ');",
+    );
+    assert_eq!(told, "700 underline solid 1 true wrong=");
+}
+
+#[test]
+fn what_is_typed_is_code() {
+    let Some(chromium) = chromium() else { return };
+    let scratch = Scratch::new();
+    let told = tried(
+        &chromium,
+        &scratch,
+        "const fix = [...document.querySelectorAll('.fix')]; \
+         return fix.some((f) => f.querySelector('code')) + ' ' + fix.some((f) => f.textContent.includes('`'));",
+    );
+    assert_eq!(told, "true false wrong=");
 }
 
 #[test]

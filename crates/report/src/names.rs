@@ -185,7 +185,8 @@ impl AddressName {
                 // What the kernel or the engine made was made nowhere in the program.
                 let line = allocated_at.line(base);
                 let from = if line.is_empty() { String::new() } else { format!(" from {line}") };
-                let block = format!("block of {size} bytes{from}");
+                let bytes = if *size == 1 { "byte" } else { "bytes" };
+                let block = format!("block of {size} {bytes}{from}");
                 match offset {
                     0 => block,
                     offset => format!("{block}, byte {offset}"),

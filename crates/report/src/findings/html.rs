@@ -17,7 +17,7 @@ use super::runtime::is_runtime;
 use super::schema::{Failure, Finding, Frame, Report};
 use super::text::{self, failure, words};
 use crate::explain::{self, kind_name};
-use escape::escape;
+use escape::{escape, prose};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -211,8 +211,8 @@ impl Page<'_> {
             self.stack("calls", stack);
         }
         if let Some(topic) = explain::topic(failed.kind()) {
-            put!(self, "<dl><dt>what</dt><dd>{}.</dd>", escape(topic.short));
-            put!(self, "<dt>fix</dt><dd class=\"fix\">{}</dd></dl>", escape(topic.fix));
+            put!(self, "<dl><dt>what</dt><dd>{}.</dd>", prose(topic.short));
+            put!(self, "<dt>fix</dt><dd class=\"fix\">{}</dd></dl>", prose(topic.fix));
         }
         let command = escape(&failure::command(failed));
         put!(self, "<p class=\"command\"><code>{command}</code></p>\n</article>");
@@ -319,7 +319,7 @@ impl Page<'_> {
             put!(self, "<dd>{}</dd>", escape(&reason));
         }
         if let Some(topic) = explain::kind(finding.kind) {
-            put!(self, "<dt>fix</dt><dd class=\"fix\">{}</dd>", escape(topic.fix));
+            put!(self, "<dt>fix</dt><dd class=\"fix\">{}</dd>", prose(topic.fix));
         }
         put!(self, "</dl>");
     }

@@ -1,4 +1,5 @@
-//! The interleaving around a race: what its two threads did, as two lanes with time going down. One
+//! The interleaving around a race: what its two threads did, as two lanes with time going down; and that
+//! before a deadlock, with a lane for each who waits. One
 //! model for the terminal ([`super::text`]) and for the page ([`super::html`]).
 //!
 //! After `raddle confirm` it comes from a replay ([`record`]): who held which lock when, and what stood in
@@ -8,7 +9,7 @@
 mod record;
 
 pub use super::schema::{Interleaving, Lane, Step, StepKind, Values};
-pub use record::{Met, Recorder};
+pub use record::{Met, Recorder, Waiting};
 
 use super::schema::{Access, Effect, Finding, Order, Report};
 use super::text::words;
@@ -22,7 +23,7 @@ pub struct Timeline {
     pub lanes: Vec<String>,
     /// The earliest first.
     pub steps: Vec<Step>,
-    /// The edge that is not there.
+    /// The edge that is not there; of a deadlock, the circle.
     pub missing: String,
     /// What the program did then.
     pub then: Option<String>,
@@ -30,7 +31,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// The timelines of a race: one for each order that was recorded, or else what the report itself
-    /// can tell. None for what does not have two accesses.
+    /// can tell. Of a cycle of locks, the one that was recorded, if it was.
     pub fn of(finding: &Finding, report: &Report) -> Vec<Timeline> {
         let orders = finding.confirmation.iter().flat_map(|known| &known.orders);
         let recorded: Vec<Timeline> = orders
@@ -48,22 +49,28 @@ impl Timeline {
         order: &Order,
         interleaving: &Interleaving,
     ) -> Option<Timeline> {
-        let [first, second] = finding.accesses.as_slice() else { return None };
         let lanes: Vec<String> = interleaving.lanes.iter().map(lane).collect();
-        let earlier = if order.order == 1 { first } else { second };
         let who = interleaving.lanes.get(usize::from(order.order != 1));
-        let caption = format!(
-            "order {}: the {} of {} first (replayed, seed {}); time goes down",
-            order.order,
-            words::kind(earlier),
-            who.map(|lane| lane.thread.to_string()).unwrap_or_default(),
-            order.seed,
-        );
+        let who = who.map(|lane| lane.thread.to_string()).unwrap_or_default();
+        let (what, missing) = match finding.accesses.as_slice() {
+            [first, second] => {
+                let earlier = words::kind(if order.order == 1 { first } else { second });
+                let what = format!("order {}: the {earlier} of {who} first", order.order);
+                (what, missing(&interleaving.steps, &lanes))
+            }
+            _ if finding.waits.is_empty() => return None,
+            _ => {
+                let circle =
+                    "each waits for what the next one holds, the last for what the first holds";
+                let what = "how they come to wait for each other".to_owned();
+                (what, format!("{circle}: nobody can go on"))
+            }
+        };
+        let caption = format!("{what} (replayed, seed {}); time goes down", order.seed);
         let effects = finding.confirmation.iter().flat_map(|known| &known.effects);
         let effects: Vec<String> =
             effects.filter(|effect| effect.order == order.order).map(effect_words).collect();
         let then = (!effects.is_empty()).then(|| effects.join(", "));
-        let missing = missing(&interleaving.steps, &lanes);
         Some(Timeline { caption, lanes, steps: interleaving.steps.clone(), missing, then })
     }
 
@@ -128,7 +135,7 @@ fn effect_words(effect: &Effect) -> String {
 fn missing(steps: &[Step], lanes: &[String]) -> String {
     let holds = |lane: usize| {
         let race = steps.iter().find(|step| step.lane == lane && step.kind == StepKind::Race);
-        let held = race.map(|step| step.holds.join(" and ")).filter(|held| !held.is_empty());
+        let held = race.map(|step| words::list(&step.holds)).filter(|held| !held.is_empty());
         let thread = lanes.get(lane).map(String::as_str).unwrap_or_default();
         format!("{thread} holds {}", held.unwrap_or_else(|| "no lock".into()))
     };

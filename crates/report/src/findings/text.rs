@@ -202,24 +202,25 @@ pub fn next(report: &Report, run: Option<&str>, known: impl Fn(&str) -> bool) ->
 /// What was found, or what was looked at in vain, in a line; `file` is where the report lies.
 pub fn summary(report: &Report, file: Option<&str>) -> String {
     let summary = &report.summary;
-    let failed = match report.failures.len() as u64 {
-        0 => None,
-        n => Some(number(n, "failing execution", "failing executions")),
-    };
-    let found = match summary.findings {
-        0 if summary.known > 0 => "no new data races".to_owned(),
-        0 => "no data races".to_owned(),
-        _ => format!("{} ({})", words::kinds(report), by_certainty(report)),
-    };
-    let mut text = match &failed {
-        Some(failed) => format!("{failed} and {found}"),
-        None => found,
-    };
+    let failed = report.failures.len() as u64;
+    let mut found = Vec::new();
+    if failed > 0 {
+        found.push(number(failed, "failing execution", "failing executions"));
+    }
+    match summary.findings {
+        0 if summary.known > 0 => found.push("no new data races".to_owned()),
+        0 => found.push("no data races".to_owned()),
+        _ => found.extend(words::kinds(report)),
+    }
+    let mut text = words::list(&found);
+    if summary.findings > 0 {
+        text += &format!(" ({})", by_certainty(report));
+    }
     text += &format!(" in {}", number(summary.threads, "thread", "threads"));
     if summary.processes > 1 {
         text += &format!(" of {} processes", summary.processes);
     }
-    if summary.findings == 0 && failed.is_none() {
+    if summary.findings == 0 && failed == 0 {
         text += &looked_at(report);
     }
     if summary.hidden > 0 {

@@ -3,14 +3,17 @@
 //! Symbols are a table: in `/w/bank`, offset 0x100 + n is line n of `/w/bank.c`, whose text is
 //! [`SOURCE`]; `counter` is at 0x4010, the mutex `m` at 0x4040 and `n` after it.
 
+use super::forms::Repository;
+use super::interleaving::{Interleaving, Lane, Step, StepKind};
 use super::{Block, Circumstances, Extent, Filter, Gathered, Library, Looked};
-use super::{Failure, Outcome, Report, Target, Tool};
+use super::{Confirmation, Effect, Failure, Order, Outcome, Report, Target, Tool};
 use crate::names::{Frame, Symbols};
 use raddle_model::finding::{
     Certainty, Finding, FindingAccess, FindingKind, FindingWait, Rule, TouchKind,
 };
 use raddle_model::lockset::HeldLock;
 use raddle_model::{Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId};
+use std::path::Path;
 
 pub const BANK: u64 = 0x5555_0000_0000;
 pub const LIBC: u64 = 0x7777_0000_0000;
@@ -24,6 +27,14 @@ const SOURCE: [(u32, &str, &str, u32); 6] = [
     (56, "main", "    char *buffer = malloc(64);", 20),
     (64, "fill", "    memset(buffer, 0, 8);", 5),
 ];
+
+/// Where the bank's source lies, and the program, and nothing else.
+pub fn repository() -> Repository<'static> {
+    Repository {
+        root: Path::new("/w"),
+        has: &|path| ["/w", "/w/bank", "/w/bank.c"].map(Path::new).contains(&path),
+    }
+}
 
 pub struct Table;
 
@@ -270,4 +281,40 @@ pub fn failing() -> Report {
         ..crash.clone()
     };
     Report { failures: vec![crash, stuck], ..bank() }
+}
+
+/// The cycle of locks, made to happen with a third thread in it.
+pub fn deadlocked() -> Report {
+    let mut report = cycle();
+    let wait = |lane: usize| Step {
+        lane,
+        kind: StepKind::Wait,
+        what: format!("asks for {}", ["n", "o", "m"][lane]),
+        holds: vec![["m", "n", "o"][lane].into()],
+        ..Step::default()
+    };
+    let lane = |thread| Lane { thread: ThreadId(thread), name: None };
+    let interleaving =
+        Interleaving { lanes: [1, 2, 3].map(lane).to_vec(), steps: [2, 0, 1].map(wait).to_vec() };
+    report.findings[0].confirmation = Some(Confirmation {
+        confirmed: true,
+        trials: 2,
+        hits: 2,
+        effects: vec![Effect {
+            order: 1,
+            effect: "deadlock".into(),
+            count: 2,
+            ..Effect::default()
+        }],
+        orders: vec![Order {
+            order: 1,
+            seed: "7".into(),
+            kept: "R1.1".into(),
+            end: "deadlock".into(),
+            interleaving: Some(interleaving),
+            ..Order::default()
+        }],
+        ..Confirmation::default()
+    });
+    report
 }

@@ -2,12 +2,13 @@
 //! location in the repository, both accesses as related locations, both stacks as a code flow, and
 //! a fingerprint that survives rebuilding.
 
-use super::{Weight, file, looked_at, main_frame, said, sentence, weight};
+use super::{FilePath, Repository, Weight};
+use super::{column, file, looked_at, main_frame, said, sentence, weight};
 use crate::explain::{self, Topic};
 use crate::findings::entry::Entry;
 use crate::findings::fingerprint::fingerprint_of_failure;
 use crate::findings::party::Party;
-use crate::findings::runtime::is_runtime;
+use crate::findings::runtime::{is_runtime, own_frame};
 use crate::findings::schema::{Failure, Finding, Frame, Report};
 use crate::findings::text::words;
 use serde_json::{Value, json};
@@ -20,13 +21,13 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// Calls of one stack: code-scanning pages cut longer flows anyway.
 const CALLS: usize = 40;
 
-/// The log. `root` is the directory of the repository, which paths are relative to.
-pub fn log(report: &Report, root: &Path) -> Value {
+/// The log.
+pub fn log(report: &Report, repository: Repository<'_>) -> Value {
     let entries = report.entries();
     let mut kinds: Vec<String> = entries.iter().map(|entry| kind(*entry)).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let writer = Writer { report, root, kinds: &kinds };
+    let writer = Writer { report, repository, kinds: &kinds };
     let rules: Vec<Value> = kinds.iter().map(|kind| rule(kind)).collect();
     let results: Vec<Value> = entries.iter().map(|entry| writer.result(*entry)).collect();
     json!({
@@ -46,7 +47,7 @@ pub fn log(report: &Report, root: &Path) -> Value {
                     "level": "warning", "message": { "text": warning },
                 })).collect::<Vec<_>>(),
             }],
-            "originalUriBaseIds": { ROOT: { "uri": directory_uri(root) } },
+            "originalUriBaseIds": { ROOT: { "uri": directory_uri(repository.root) } },
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
@@ -85,7 +86,7 @@ fn rule(name: &str) -> Value {
 
 struct Writer<'a> {
     report: &'a Report,
-    root: &'a Path,
+    repository: Repository<'a>,
     kinds: &'a [String],
 }
 
@@ -104,12 +105,25 @@ impl Writer<'_> {
     /// Nobody knows which line is to blame; where threads stood is a beginning.
     fn failure(&self, failed: &Failure) -> Value {
         let entry = Entry::Failure(failed);
+        let base = Path::new(&self.report.target.cwd);
+        let mut message = plain(&said(entry, self.report));
+        let mut related = Vec::new();
+        for frame in failed.stacks.iter().filter_map(|stack| stack.get(own_frame(stack)?)) {
+            let id = related.len() + 1;
+            let place = words::place(frame, base);
+            let Some(mut location) = self.location(frame, Some(place.clone())) else { continue };
+            location["id"] = json!(id);
+            message += if id == 1 { "; stood at " } else { ", " };
+            message += &link(&place, id);
+            related.push(location);
+        }
         let frame = looked_at(entry, self.report);
         let location = frame.and_then(|frame| self.location(&frame, None));
         let mut result = json!({
             "level": "error",
-            "message": { "text": said(entry, self.report) },
+            "message": { "text": message },
             "locations": location.into_iter().collect::<Vec<_>>(),
+            "relatedLocations": related,
             "partialFingerprints": { "raddle/v1": fingerprint_of_failure(failed, self.report) },
             "occurrenceCount": failed.count.clamp(1, i64::MAX as u64),
             "properties": { "id": failed.id, "policy": failed.policy, "seed": failed.seed },
@@ -136,11 +150,18 @@ impl Writer<'_> {
         let related = finding.parties().enumerate();
         let related: Vec<Value> =
             related.filter_map(|(at, party)| self.related(at, party)).collect();
+        // Pages show a related location only if the message leads to it.
+        let is_related = |id: &usize| related.iter().any(|location| location["id"] == json!(id));
+        let linked = |at: Option<usize>, text: String| match at.map(|at| at + 1).filter(is_related)
+        {
+            Some(id) => link(&text, id),
+            None => plain(&text),
+        };
         let flows: Vec<Value> = finding.parties().map(|party| self.thread_flow(party)).collect();
         let base = Path::new(&self.report.target.cwd);
         json!({
             "level": level,
-            "message": { "text": sentence(finding, self.report) },
+            "message": { "text": sentence(finding, self.report, &linked) },
             "locations": locations,
             "relatedLocations": related,
             "codeFlows": [{
@@ -159,7 +180,8 @@ impl Writer<'_> {
 
     fn related(&self, at: usize, party: Party<'_>) -> Option<Value> {
         let mut location = self.location(party.frame()?, Some(self.said(party)))?;
-        location["id"] = json!(at);
+        // As reports number them.
+        location["id"] = json!(at + 1);
         Some(location)
     }
 
@@ -193,24 +215,14 @@ impl Writer<'_> {
     }
 
     fn location(&self, frame: &Frame, message: Option<String>) -> Option<Value> {
-        let known = file(frame, self.report, self.root)?;
-        let artifact = match known.below_root {
-            true => json!({ "uri": path_uri(&known.path), "uriBaseId": ROOT }),
-            false => json!({ "uri": format!("file://{}", path_uri(&known.path)) }),
+        let artifact = match file(frame, self.report, self.repository)? {
+            FilePath::InRepository(path) => json!({ "uri": path_uri(&path), "uriBaseId": ROOT }),
+            FilePath::Absolute(path) => json!({ "uri": format!("file://{}", path_uri(&path)) }),
+            FilePath::Somewhere(path) => json!({ "uri": path_uri(&path) }),
         };
-        let mut physical = json!({ "artifactLocation": artifact });
-        // Line 0 is the compiler's word for none.
-        if let Some(line) = frame.line.filter(|line| *line > 0 && frame.file.is_some()) {
-            let mut region = json!({ "startLine": line });
-            if let Some(column) = column(frame) {
-                region["startColumn"] = json!(column);
-            }
-            if let Some(text) = &frame.text {
-                region["snippet"] = json!({ "text": text });
-            }
-            physical["region"] = region;
-        }
-        let mut location = json!({ "physicalLocation": physical });
+        let mut location = json!({
+            "physicalLocation": { "artifactLocation": artifact, "region": region(frame) },
+        });
         if let Some(function) = &frame.function {
             location["logicalLocations"] =
                 json!([{ "fullyQualifiedName": function, "kind": "function" }]);
@@ -222,14 +234,32 @@ impl Writer<'_> {
     }
 }
 
-/// The column in characters from 1; the compiler counts bytes.
-fn column(frame: &Frame) -> Option<usize> {
-    let byte = (frame.column? as usize).checked_sub(1)?;
-    match frame.text.as_deref().map(|text| text.split_at_checked(byte)) {
-        Some(Some((before, _))) => Some(before.chars().count() + 1),
-        Some(None) => None,
-        None => Some(byte + 1),
+/// Where in its file a frame is. Code scanning takes no location without a line: the first stands for the
+/// file.
+fn region(frame: &Frame) -> Value {
+    // Line 0 is the compiler's word for none.
+    let Some(line) = frame.line.filter(|line| *line > 0 && frame.file.is_some()) else {
+        return json!({ "startLine": 1 });
+    };
+    let mut region = json!({ "startLine": line });
+    if let Some(column) = column(frame) {
+        region["startColumn"] = json!(column);
     }
+    if let Some(text) = &frame.text {
+        region["snippet"] = json!({ "text": text });
+    }
+    region
+}
+
+/// A place that leads to the related location of this id (section 3.11.6 of the standard).
+fn link(place: &str, id: usize) -> String {
+    let escaped = place.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+    format!("[{escaped}]({id})")
+}
+
+/// Text in which nothing is a link: `operator[](int)` would be one.
+fn plain(text: &str) -> String {
+    text.replace("](", "] (")
 }
 
 fn capital(word: &str) -> String {
@@ -260,6 +290,12 @@ fn path_uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links() {
+        assert_eq!(link("a.cc:7 in v::operator[]", 2), "[a.cc:7 in v::operator\\[\\]](2)");
+        assert_eq!(plain("v::operator[](int)"), "v::operator[] (int)");
+    }
 
     #[test]
     fn paths_become_uris() {

@@ -1,6 +1,6 @@
 //! Each form against its published schema, for the same findings.
 
-use super::{junit, sarif};
+use super::{Repository, junit, sarif};
 use crate::findings::schema::{
     Classification, Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind,
     Values, Verdict,
@@ -77,7 +77,7 @@ fn report_json_is_as_documented() {
     let spent =
         serde_json::json!({"detections": 3, "trials": 0, "explored": 49, "effect": "deadlock"});
     hunted.more.insert("hunt".into(), spent);
-    for report in [typed::bank(), bank(), typed::cycle(), hunted] {
+    for report in [typed::bank(), bank(), typed::cycle(), typed::deadlocked(), hunted] {
         let value: Value = serde_json::from_str(&report.to_json()).unwrap();
         assert_eq!(errors(REPORT_SCHEMA, &value), Vec::<String>::new());
     }
@@ -117,17 +117,17 @@ fn the_documented_schema_refuses_what_is_no_report() {
 #[test]
 fn sarif_is_as_published() {
     for report in [typed::bank(), bank(), typed::cycle(), typed::failing()] {
-        let log = sarif::log(&report, Path::new("/w"));
+        let log = sarif::log(&report, typed::repository());
         assert_eq!(errors(SARIF_SCHEMA, &log), Vec::<String>::new());
     }
-    let mut wrong = sarif::log(&bank(), Path::new("/w"));
+    let mut wrong = sarif::log(&bank(), typed::repository());
     wrong["runs"][0]["results"][0]["level"] = "fatal".into();
     assert!(!errors(SARIF_SCHEMA, &wrong).is_empty());
 }
 
 #[test]
 fn sarif_has_what_code_scanning_needs() {
-    let log = sarif::log(&bank(), Path::new("/w"));
+    let log = sarif::log(&bank(), typed::repository());
     let run = &log["runs"][0];
     let result = &run["results"][0];
     assert_eq!(result["ruleId"], run["tool"]["driver"]["rules"][0]["id"]);
@@ -149,18 +149,70 @@ fn sarif_has_what_code_scanning_needs() {
     // Outside the repository, with nothing but a module.
     let outside = &run["results"][2]["locations"][0]["physicalLocation"];
     assert_eq!(outside["artifactLocation"]["uri"], "file:///lib/libc.so.6");
-    assert_eq!(outside.get("region"), None);
-    let elsewhere = sarif::log(&bank(), Path::new("/repo"));
+    assert_eq!(outside["region"], serde_json::json!({ "startLine": 1 }));
+    let elsewhere =
+        sarif::log(&bank(), Repository { root: Path::new("/repo"), ..typed::repository() });
     let uri = &elsewhere["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
         ["uri"];
     assert_eq!(uri, "file:///w/bank.c");
 }
 
 #[test]
+fn sarif_leads_to_both_accesses_and_to_where_threads_stood() {
+    let log = sarif::log(&typed::failing(), typed::repository());
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let text = |at: usize| results[at]["message"]["text"].as_str().unwrap();
+    assert!(text(1).ends_with("repeats it; stood at [bank.c:20 in reader](1)"), "{}", text(1));
+    insta::assert_snapshot!(text(2), @"data race on counter (observed, seen 12 times): write of 4 bytes by T3 'worker', holding no locks, at [bank.c:16 in worker](2); read of 4 bytes by T2, holding m (taken at bank.c:32 in reader), at [bank.c:20 in reader](1)");
+    for result in &results[1..] {
+        let related = result["relatedLocations"].as_array().unwrap();
+        assert!(!related.is_empty());
+        for location in related {
+            let link = format!("]({})", location["id"]);
+            assert!(result["message"]["text"].as_str().unwrap().contains(&link), "{result}");
+        }
+    }
+}
+
+#[test]
+fn only_what_is_in_the_repository_is_said_to_be() {
+    let mut report = typed::failing();
+    let stack = &mut report.failures[1].stacks[0];
+    let own = stack[0].clone();
+    let glibc = crate::findings::Frame {
+        module: Some("/lib/libc.so.6".into()),
+        file: Some("./nptl/pthread_kill.c".into()),
+        line: Some(44),
+        ..own.clone()
+    };
+    *stack = vec![glibc.clone(), own];
+    report.failures[0].stacks = vec![vec![glibc]];
+    let log = sarif::log(&report, typed::repository());
+    let results = &log["runs"][0]["results"];
+    let at = |result: usize| &results[result]["locations"][0]["physicalLocation"];
+    // No frame is the program's own: its file is all there is.
+    assert_eq!(at(0)["artifactLocation"]["uri"], "bank");
+    assert_eq!(at(0)["region"]["startLine"], 1);
+    assert_eq!(at(1)["artifactLocation"]["uri"], "bank.c");
+    let frame = &results[1]["stacks"][0]["frames"][0]["location"]["physicalLocation"];
+    assert_eq!(frame["artifactLocation"], serde_json::json!({ "uri": "nptl/pthread_kill.c" }));
+    // What lies below the root, but is not there.
+    report.findings[0].accesses[1].stack[0].file = Some("/w/gone.c".into());
+    let log = sarif::log(&report, typed::repository());
+    let gone = &log["runs"][0]["results"][2]["locations"][0]["physicalLocation"];
+    assert_eq!(gone["artifactLocation"], serde_json::json!({ "uri": "file:///w/gone.c" }));
+    // On another machine nobody can look.
+    let elsewhere = Repository { has: &|_| false, ..typed::repository() };
+    let log = sarif::log(&typed::bank(), elsewhere);
+    let known = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(known["artifactLocation"]["uriBaseId"], "SRCROOT");
+}
+
+#[test]
 fn sarif_has_a_rule_for_each_kind_of_failure() {
     let mut report = typed::failing();
     report.failures[1].stacks.clear();
-    let log = sarif::log(&report, Path::new("/w"));
+    let log = sarif::log(&report, typed::repository());
     let run = &log["runs"][0];
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     let names: Vec<&str> = rules.iter().filter_map(|rule| rule["id"].as_str()).collect();
@@ -183,6 +235,9 @@ fn sarif_has_a_rule_for_each_kind_of_failure() {
               "artifactLocation": {
                 "uri": "bank",
                 "uriBaseId": "SRCROOT"
+              },
+              "region": {
+                "startLine": 1
               }
             }
           }
@@ -199,6 +254,7 @@ fn sarif_has_a_rule_for_each_kind_of_failure() {
           "policy": "random",
           "seed": "12"
         },
+        "relatedLocations": [],
         "ruleId": "failing-execution",
         "ruleIndex": 2
       },
@@ -210,6 +266,9 @@ fn sarif_has_a_rule_for_each_kind_of_failure() {
               "artifactLocation": {
                 "uri": "bank",
                 "uriBaseId": "SRCROOT"
+              },
+              "region": {
+                "startLine": 1
               }
             }
           }
@@ -226,12 +285,13 @@ fn sarif_has_a_rule_for_each_kind_of_failure() {
           "policy": "lock-directed",
           "seed": "18446744073709551615"
         },
+        "relatedLocations": [],
         "ruleId": "deadlock",
         "ruleIndex": 1
       }
     ]
     "##);
-    let known = sarif::log(&typed::failing(), Path::new("/w"));
+    let known = sarif::log(&typed::failing(), typed::repository());
     let location = &known["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
     assert_eq!(location["region"]["startLine"], 20);
 }

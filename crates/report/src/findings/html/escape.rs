@@ -19,6 +19,21 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// Prose of ours, in which backticks quote what is typed: escaped, with that as code.
+pub(super) fn prose(text: &str) -> String {
+    let escaped = escape(text);
+    let parts: Vec<&str> = escaped.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        // One has no partner.
+        return escaped;
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        0 => part.to_string(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +42,11 @@ mod tests {
     fn nothing_gets_through() {
         assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
         assert_eq!(escape("\0\u{202e}"), "\\u{0}\\u{202e}");
+    }
+
+    #[test]
+    fn what_is_typed_is_code() {
+        assert_eq!(prose("see `a<b>` and `c`"), "see <code>a&lt;b&gt;</code> and <code>c</code>");
+        assert_eq!(prose("it`s"), "it`s");
     }
 }

@@ -26,6 +26,7 @@ impl Sources for Bank {
 fn both_sides_with_their_source() {
     let html = page(&typed::bank(), &mut Bank);
     assert!(html.contains("<span><i>   15</i> // line 15 &lt;of&gt; the bank</span>"), "{html}");
+    // Two lines have no indentation in common.
     let here = "<span class=\"here\"><i>   16</i>     counter <mark>+=</mark> 1;</span>";
     assert!(html.contains(here), "{html}");
     // Line 20 is another one by now: only what the report remembers is shown.
@@ -106,9 +107,9 @@ fn a_failing_execution_has_a_card() {
     <article id="H1" tabindex="-1" data-standing="failed" data-kind="failing-execution" data-text="killed by signal 11 in 7 of 49 executions (random, seed 12)">
     <h2><a href="#H1">H1</a> killed by signal 11 in 7 of 49 executions (random, seed 12) <span class="badge failed">failed</span></h2>
     <dl><dt>what</dt><dd>Under some schedule the program ends otherwise than it does by itself.</dd>
-    <dt>fix</dt><dd class="fix">- `raddle replay H1` repeats it as often as you like, and with `--gdb` lets gdb look at it.
-    - `raddle replay H1 --events` shows how the threads synchronised on the way there.
-    - When it is fixed, `raddle hunt` again: a replay of a program that was built anew proves nothing.</dd></dl>
+    <dt>fix</dt><dd class="fix">- <code>raddle replay H1</code> repeats it as often as you like, and with <code>--gdb</code> lets gdb look at it.
+    - <code>raddle replay H1 --events</code> shows how the threads synchronised on the way there.
+    - When it is fixed, <code>raddle hunt</code> again: a replay of a program that was built anew proves nothing.</dd></dl>
     <p class="command"><code>raddle replay H1</code></p>
     </article>
     <article id="H2" tabindex="-1" data-standing="failed" data-kind="deadlock" data-text="deadlock in 1 of 49 executions (lock-directed, seed 18446744073709551615) these threads wait for each other&#39;s locks t2 waits for 0x4068, and holds 0x4040 t3 waits for 0x4040, and holds 0x4068 bank.c:20 in reader start_thread (libc.so.6+0x90)">
@@ -117,14 +118,14 @@ fn a_failing_execution_has_a_card() {
       T2 waits for 0x4068, and holds 0x4040
       T3 waits for 0x4040, and holds 0x4068</pre>
     <p class="place">bank.c:20 in reader</p>
-    <pre class="source"><span class="here"><i>   20</i> 	printf(&quot;%d\n&quot;, <mark>counter</mark>);</span></pre>
+    <pre class="source"><span class="here"><i>   20</i> printf(&quot;%d\n&quot;, <mark>counter</mark>);</span></pre>
     <details open><summary>calls</summary><ol class="stack" start="0">
     <li class="own">bank.c:20 in reader</li>
     <li class="runtime">start_thread (libc.so.6+0x90)</li>
     </ol></details>
     <dl><dt>what</dt><dd>Threads wait for each other in a circle.</dd>
     <dt>fix</dt><dd class="fix">- Take locks in one order everywhere, by rank or by address.
-    - Or take them together (`std::scoped_lock`), or hold one at a time.
+    - Or take them together (<code>std::scoped_lock</code>), or hold one at a time.
     - Where a signal was missed: test the condition under the lock, in a loop, before waiting for it.</dd></dl>
     <p class="command"><code>raddle replay H2</code></p>
     </article>
@@ -138,6 +139,21 @@ fn a_failing_execution_has_a_card() {
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
+}
+
+#[test]
+fn a_confirmed_cycle_has_a_timeline() {
+    let html = page(&typed::deadlocked(), &mut ());
+    for part in [
+        "how they come to wait for each other (replayed, seed 7); time goes down</figcaption>",
+        "<div class=\"lanes\" style=\"grid-template-columns:repeat(3,minmax(0,1fr))\">",
+        "<div class=\"step wait holding\" style=\"grid-column:3;grid-row:2\"><b>asks for m</b>",
+        "the last for what the first holds: nobody can go on</p>",
+        "then: deadlock (2 times)",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!page(&typed::cycle(), &mut ()).contains("<figure"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn around(frame: &Frame, report: &Report, sources: &mut dyn Sources) 
         true => here.saturating_sub(AROUND).max(1)..=here.saturating_add(AROUND),
         false => here..=here,
     };
-    numbers
+    let mut lines: Vec<Line> = numbers
         .filter_map(|number| {
             if number == here {
                 let marked = words::marked(&text, frame.column);
@@ -63,5 +63,55 @@ pub(super) fn around(frame: &Frame, report: &Report, sources: &mut dyn Sources) 
             let text = sources.line(&path, number)?;
             Some(Line { number, here: false, text, marked: 0..0 })
         })
-        .collect()
+        .collect();
+    unindent(&mut lines);
+    lines
+}
+
+/// Takes away what all lines begin with: how deep the code stands says nothing about it, and takes room.
+fn unindent(lines: &mut [Line]) {
+    let filled = || lines.iter().map(|line| line.text.as_str()).filter(|t| !t.trim().is_empty());
+    let Some(first) = filled().next() else { return };
+    // Blanks of the same kind: a tab is not so many spaces.
+    let shared = |text: &str| first.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+    let margin = first.len() - first.trim_start_matches([' ', '\t']).len();
+    let common = filled().map(shared).fold(margin, usize::min);
+    for line in lines {
+        // A blank line may be shorter than that.
+        let cut = common.min(line.text.len() - line.text.trim_start_matches([' ', '\t']).len());
+        line.text.drain(..cut);
+        let marked = &mut line.marked;
+        *marked = marked.start.saturating_sub(cut)..marked.end.saturating_sub(cut);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unindented(texts: &[&str]) -> Vec<String> {
+        let line = |text: &&str| Line {
+            number: 1,
+            here: true,
+            marked: words::marked(text, Some(9)),
+            text: text.to_string(),
+        };
+        let mut lines: Vec<Line> = texts.iter().map(line).collect();
+        unindent(&mut lines);
+        let shown = |line: &Line| {
+            let (before, marked, after) = line.parts();
+            format!("{before}[{marked}]{after}")
+        };
+        lines.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_margin_that_all_lines_share_goes() {
+        let shown = unindented(&["    if x {", "        y += 1;", "", "      ", "    }"]);
+        assert_eq!(shown, ["if x[ ]{", "    [y] += 1;", "[]", "[]  ", "[]}"]);
+        // Nothing in common, or not the same.
+        assert_eq!(unindented(&["a", "        y"]), ["[]a", "        [y]"]);
+        assert_eq!(unindented(&["\ta", "        y"]), ["[]\ta", "        [y]"]);
+        assert_eq!(unindented(&["", "  "]), ["[]", "[]  "]);
+    }
 }

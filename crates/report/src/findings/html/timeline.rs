@@ -1,6 +1,7 @@
-//! The interleaving around a race on the page: a lane for each thread, time going down.
+//! The interleaving around a race or before a deadlock on the page: a lane for each thread, time going
+//! down.
 
-use super::escape::escape;
+use super::escape::{escape, prose};
 use crate::findings::interleaving::{Step, StepKind, Timeline};
 use crate::findings::text::words;
 use std::fmt::Write;
@@ -11,8 +12,9 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, base: &Path) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "<figure class=\"timeline\"><figcaption>{}</figcaption>\n<div class=\"lanes\">",
-        escape(&timeline.caption)
+        "<figure class=\"timeline\"><figcaption>{}</figcaption>\n<div class=\"lanes\"{}>",
+        prose(&timeline.caption),
+        columns(timeline.lanes.len()),
     );
     for (at, lane) in timeline.lanes.iter().enumerate() {
         let (column, lane) = (at + 1, escape(lane));
@@ -29,6 +31,14 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, base: &Path) {
         let _ = writeln!(out, "<p class=\"then\">then: {}</p>", escape(then));
     }
     let _ = writeln!(out, "</figure>");
+}
+
+/// A column for each lane, where there are not the usual two.
+fn columns(lanes: usize) -> String {
+    match lanes {
+        2 => String::new(),
+        other => format!(" style=\"grid-template-columns:repeat({other},minmax(0,1fr))\""),
+    }
 }
 
 fn write_step(out: &mut String, step: &Step, row: usize, base: &Path) {
@@ -63,6 +73,7 @@ fn class(kind: StepKind) -> &'static str {
         StepKind::Sync => "sync",
         StepKind::Access => "other",
         StepKind::Race => "access",
+        StepKind::Wait => "wait",
         StepKind::End => "end",
     }
 }

@@ -1,4 +1,4 @@
-//! From the events of a replay to the interleaving around its race.
+//! From the events of a replay to the interleaving around its race, or to how its deadlock came about.
 //!
 //! The recorder hears the whole execution but keeps a window of it: what came shortly before the two
 //! accesses met, and what came shortly after. Which locks each thread holds is followed from the
@@ -35,6 +35,19 @@ pub struct Met {
     pub order: u64,
 }
 
+/// One who waits in a deadlock.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    /// Who.
+    pub thread: ThreadId,
+    /// For which lock.
+    pub lock: Address,
+    /// Where it asked for it.
+    pub place: Place,
+    /// Called from where.
+    pub stack: StackId,
+}
+
 /// Listens to an execution.
 #[derive(Debug, Default)]
 pub struct Recorder {
@@ -44,6 +57,8 @@ pub struct Recorder {
     values: HashMap<u64, [Option<u64>; 2]>,
     /// The locks that threads hold.
     held: BTreeMap<ThreadId, Vec<Held>>,
+    /// The last request of each thread for a lock, by its number.
+    asked: BTreeMap<ThreadId, u64>,
     /// Who created whom, and where.
     creators: BTreeMap<ThreadId, (ThreadId, StackId, Place)>,
 }
@@ -84,6 +99,9 @@ impl Recorder {
                 if let Some(at) = held.iter().rposition(|known| known.lock == lock) {
                     held.remove(at);
                 }
+            }
+            EventKind::LockRequested { .. } => {
+                self.asked.insert(event.thread, event.order);
             }
             EventKind::ThreadCreate { child } => {
                 self.creators.insert(child, (event.thread, event.stack, event.place));
@@ -138,35 +156,101 @@ impl Recorder {
         let [Some(first), Some(second)] = races else { return None };
         let mut steps = self.held_before(met, [first, second], base, library);
         for at in self.window(met, [first, second]) {
-            let kept = &self.kept[at];
-            let (event, holds, updates) = (kept.event.clone(), kept.holds.clone(), kept.updates);
+            let event = &self.kept[at].event;
             let lane = usize::from(event.thread == met.threads[1]);
             let kind = match at == first || at == second {
                 true => StepKind::Race,
                 false => kind_of(&event.kind).unwrap_or(StepKind::Sync),
             };
-            let mut what = self.what(&event, kind, base, library);
-            if updates {
-                what = format!("read and {what}");
-            }
-            let mut at = self.frame(event.stack, event.place, library);
-            if kind == StepKind::Start {
-                // A thread begins nowhere in particular: what matters is who made it.
-                at = self
-                    .creators
-                    .get(&event.thread)
-                    .copied()
-                    .and_then(|(_, stack, place)| self.frame(stack, place, library));
-            }
-            let holds = self.lock_names(&holds, base, library);
-            let values = self.values(&event);
-            steps.push(Step { lane, kind, what, at, holds, values });
+            steps.push(self.step(at, lane, kind, base, library));
         }
-        let lanes = met.threads.iter().map(|thread| Lane {
-            thread: *thread,
-            name: self.world.thread_name(*thread).map(String::from),
+        Some(Interleaving { lanes: self.lanes(&met.threads), steps })
+    }
+
+    /// How a circle of threads came to wait for each other; none of what is no circle.
+    pub fn deadlock(
+        mut self,
+        waits: &[Waiting],
+        base: &Path,
+        library: &mut dyn Library,
+    ) -> Option<Interleaving> {
+        let mut steps: Vec<(u64, Step)> = Vec::new();
+        for (lane, wait) in waits.iter().enumerate() {
+            let own = |at: &usize| self.kept[*at].event.thread == wait.thread;
+            let last: Vec<usize> = (0..self.kept.len()).rev().filter(own).take(BEFORE).collect();
+            let first = last.last().map_or(u64::MAX, |at| self.kept[*at].event.order);
+            let held = self.held.get(&wait.thread).cloned().unwrap_or_default();
+            let earlier = self.taken_before(first, lane, &held, base, library);
+            steps.extend(earlier.into_iter().map(|step| (0, step)));
+            for at in last {
+                let event = &self.kept[at].event;
+                let (order, kind) = (event.order, kind_of(&event.kind).unwrap_or(StepKind::Sync));
+                steps.push((order, self.step(at, lane, kind, base, library)));
+            }
+            // What a thread waits in is the last that it does.
+            let asked = self.asked.get(&wait.thread).copied().unwrap_or(u64::MAX).max(first);
+            steps.push((asked, self.request(lane, wait, &held, base, library)));
+        }
+        steps.sort_by_key(|(order, _)| *order);
+        let threads: Vec<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
+        let steps = steps.into_iter().map(|(_, step)| step).collect();
+        (waits.len() > 1).then(|| Interleaving { lanes: self.lanes(&threads), steps })
+    }
+
+    /// A thread asks for a lock that it will not get.
+    fn request(
+        &mut self,
+        lane: usize,
+        wait: &Waiting,
+        held: &[Held],
+        base: &Path,
+        library: &mut dyn Library,
+    ) -> Step {
+        let owner = self.held.iter().find(|(thread, held)| {
+            **thread != wait.thread && held.iter().any(|held| held.lock == wait.lock)
         });
-        Some(Interleaving { lanes: lanes.collect(), steps })
+        let owner = owner.map(|(thread, _)| format!(", which {thread} holds"));
+        let name =
+            self.world.address(wait.lock, stack::as_symbols(library)).text(wait.lock.0, base);
+        Step {
+            lane,
+            kind: StepKind::Wait,
+            what: format!("asks for {}{}", lock_name(&name), owner.unwrap_or_default()),
+            at: self.frame(wait.stack, wait.place, library),
+            holds: self.lock_names(held, base, library),
+            values: None,
+        }
+    }
+
+    /// A kept event.
+    fn step(
+        &mut self,
+        at: usize,
+        lane: usize,
+        kind: StepKind,
+        base: &Path,
+        library: &mut dyn Library,
+    ) -> Step {
+        let kept = &self.kept[at];
+        let (event, holds, updates) = (kept.event.clone(), kept.holds.clone(), kept.updates);
+        let mut what = self.what(&event, kind, base, library);
+        if updates {
+            what = format!("read and {what}");
+        }
+        let mut at = self.frame(event.stack, event.place, library);
+        if kind == StepKind::Start {
+            // A thread begins nowhere in particular: what matters is who made it.
+            let creator = self.creators.get(&event.thread).copied();
+            at = creator.and_then(|(_, stack, place)| self.frame(stack, place, library));
+        }
+        let holds = self.lock_names(&holds, base, library);
+        let values = self.values(&event);
+        Step { lane, kind, what, at, holds, values }
+    }
+
+    fn lanes(&self, threads: &[ThreadId]) -> Vec<Lane> {
+        let name = |thread| self.world.thread_name(thread).map(String::from);
+        threads.iter().map(|&thread| Lane { thread, name: name(thread) }).collect()
     }
 
     /// Index of the access that a thread stood at when they met.
@@ -213,15 +297,28 @@ impl Recorder {
             let first = shown.iter().map(|at| &self.kept[*at].event);
             let first = first.filter(|event| event.thread == met.threads[lane]).map(|e| e.order);
             let first = first.min().unwrap_or(0);
-            for held in self.kept[race].holds.clone() {
-                if held.order < first {
-                    let name = self.lock_names(&[held], base, library).join("");
-                    let at = self.frame(held.stack, held.place, library);
-                    let what = format!("took {name} earlier");
-                    let (kind, holds) = (StepKind::Take, vec![name]);
-                    steps.push(Step { lane, kind, what, at, holds, values: None });
-                }
-            }
+            let held = self.kept[race].holds.clone();
+            steps.extend(self.taken_before(first, lane, &held, base, library));
+        }
+        steps
+    }
+
+    /// Those of the locks that were taken before an event.
+    fn taken_before(
+        &mut self,
+        order: u64,
+        lane: usize,
+        held: &[Held],
+        base: &Path,
+        library: &mut dyn Library,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for held in held.iter().filter(|held| held.order < order) {
+            let name = self.lock_names(&[*held], base, library).join("");
+            let at = self.frame(held.stack, held.place, library);
+            let what = format!("took {name} earlier");
+            let (kind, holds) = (StepKind::Take, vec![name]);
+            steps.push(Step { lane, kind, what, at, holds, values: None });
         }
         steps
     }
@@ -243,7 +340,11 @@ impl Recorder {
             (EventKind::ThreadExit, _) => "ends".into(),
             (EventKind::LockAcquired { .. }, _) => format!("takes {}", lock_name(&on)),
             (EventKind::LockReleased { .. }, _) => format!("releases {}", lock_name(&on)),
-            (kind, StepKind::Race | StepKind::Access) => format!("{} bytes, {on}", what(kind)),
+            (EventKind::Free { .. }, _) => format!("free, {on}"),
+            (kind, StepKind::Race | StepKind::Access) => {
+                let bytes = if length(kind) == Some(1) { "byte" } else { "bytes" };
+                format!("{} {bytes}, {on}", what(kind))
+            }
             (kind, _) => format!("{} {on}", what(kind)).trim_end().to_owned(),
         }
     }
@@ -278,6 +379,16 @@ impl Recorder {
         let [before, after] = self.values.get(&event.order).copied().unwrap_or_default();
         let hex = |value: Option<u64>| value.map(|value| format!("{value:#x}"));
         Some(Values { size: size.min(8), writes, before: hex(before), after: hex(after) })
+    }
+}
+
+/// Bytes that an access touches; none for what is no access.
+fn length(kind: &EventKind) -> Option<u64> {
+    match *kind {
+        EventKind::Access { size, .. } => Some(u64::from(size)),
+        EventKind::Range { length, .. } => Some(length),
+        EventKind::Free { size, .. } => Some(size),
+        _ => None,
     }
 }
 
@@ -380,6 +491,10 @@ mod tests {
     /// T2 reads the counter at line 20 with a lock, T3 writes it at line 16 without; it is known
     /// from event `met` on that they stood there at once.
     fn recorded(noise: u64) -> Interleaving {
+        recorded_of(noise, 4)
+    }
+
+    fn recorded_of(noise: u64, size: u8) -> Interleaving {
         let mut recorder = Recorder::default();
         let mut order = 0;
         let mut tell = |recorder: &mut Recorder, thread, line: u64, kind| {
@@ -394,7 +509,7 @@ mod tests {
             base: Address(BANK),
             end: Address(BANK + 0x5000),
         };
-        let access = |kind| EventKind::Access { kind, address: COUNTER, size: 4 };
+        let access = |kind| EventKind::Access { kind, address: COUNTER, size: size.into() };
         let (lock, mode) = (LOCK, LockMode::Exclusive);
         tell(&mut recorder, 1, 0, load);
         tell(&mut recorder, 1, 48, EventKind::ThreadCreate { child: ThreadId(3) });
@@ -450,10 +565,62 @@ mod tests {
     }
 
     #[test]
+    fn one_byte_is_one_byte() {
+        let told = told(&recorded_of(0, 1));
+        assert_eq!(told[3], r#"0 Race 20 read 1 byte, counter sees 1 ["m"]"#);
+    }
+
+    #[test]
     fn a_lock_taken_long_before_is_still_told() {
         let told = told(&recorded(40_000));
         assert_eq!(told[0], r#"0 Take 32 took m earlier  ["m"]"#);
         assert_eq!(told.len(), 1 + BEFORE + 2 + 1, "{told:#?}");
+    }
+
+    #[test]
+    fn how_a_deadlock_came_about() {
+        let mut recorder = Recorder::default();
+        let mut order = 0;
+        let mut tell = |thread, line: u64, kind| {
+            let (thread, place, stack) = (ThreadId(thread), place(1, 0x100 + line), StackId::NONE);
+            recorder.event(Event { order, thread, place, stack, kind });
+            order += 1;
+        };
+        let (m, n, mode) = (LOCK, Address(BANK + 0x4068), LockMode::Exclusive);
+        let load = EventKind::ModuleLoad {
+            module: ModuleId(1),
+            path: "/w/bank".into(),
+            base: Address(BANK),
+            end: Address(BANK + 0x5000),
+        };
+        tell(1, 0, load);
+        tell(2, 32, EventKind::LockAcquired { lock: m, mode });
+        for _ in 0..9 {
+            tell(2, 64, EventKind::SemaphorePost { semaphore: Address(0x10) });
+        }
+        tell(3, 32, EventKind::LockAcquired { lock: n, mode });
+        tell(3, 20, EventKind::LockRequested { lock: m, mode, waits: true });
+        tell(2, 16, EventKind::LockRequested { lock: n, mode, waits: true });
+        let wait = |thread, lock, line: u64| Waiting {
+            thread: ThreadId(thread),
+            lock,
+            place: place(1, 0x100 + line),
+            stack: StackId::NONE,
+        };
+        let waits = [wait(2, n, 16), wait(3, m, 20)];
+        let interleaving = recorder.deadlock(&waits, Path::new("/w"), &mut Table).unwrap();
+        assert_eq!(interleaving.lanes.len(), 2);
+        let told = told(&interleaving);
+        assert_eq!(told[0], r#"0 Take 32 took m earlier  ["m"]"#);
+        assert_eq!(
+            told[1 + BEFORE..],
+            [
+                r#"1 Take 32 takes n  ["n"]"#,
+                r#"1 Wait 20 asks for m, which T2 holds  ["n"]"#,
+                r#"0 Wait 16 asks for n, which T3 holds  ["m"]"#,
+            ]
+        );
+        assert_eq!(Recorder::default().deadlock(&[], Path::new("/w"), &mut Table), None);
     }
 
     #[test]

@@ -120,10 +120,12 @@ pub struct Rebuilt {
     pub fixed: bool,
 }
 
-/// What the two threads of a race did around it, in the order in which it happened.
+/// What the two threads of a race did around it, or those of a deadlock before it, in the order in which
+/// it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interleaving {
-    /// The thread of the finding's first access, and that of its second.
+    /// The thread of the finding's first access, and that of its second; of a deadlock, each before the one
+    /// it waits for.
     pub lanes: Vec<Lane>,
     /// The earliest first.
     pub steps: Vec<Step>,
@@ -174,6 +176,8 @@ pub enum StepKind {
     Access,
     /// One of the two racing accesses.
     Race,
+    /// It asks for a lock and waits for ever.
+    Wait,
     /// The thread ended.
     End,
 }

@@ -17,6 +17,8 @@ const FEW_CALLS: usize = 3;
 const FEW_EFFECTS: usize = 2;
 /// Narrower columns would wrap most lines of source, and one access below the other reads better.
 const NARROWEST_COLUMN: usize = 52;
+/// Blanks before a line of source.
+const SOURCE_INDENT: usize = 6;
 
 /// How much is said of a finding. What a low screen has no room for goes in this order, so that both
 /// accesses with their lines, and why they race, go last.
@@ -64,7 +66,7 @@ pub(super) fn lines(
     finding: &Finding,
     detail: Detail,
 ) -> Vec<Line> {
-    let mut lister = Lister { report, style, detail, lines: Vec::new() };
+    let mut lister = Lister { report, style, detail, room: style.width, lines: Vec::new() };
     lister.finding(finding);
     let fit = |(at, line): (usize, Line)| match style.width {
         Some(columns) if at > 0 && detail == Detail::Least => line.in_a_row().fitted(columns),
@@ -78,6 +80,8 @@ struct Lister<'a> {
     report: &'a Report,
     style: &'a Style,
     detail: Detail,
+    /// Columns for what is listed now.
+    room: Option<usize>,
     lines: Vec<Line>,
 }
 
@@ -96,8 +100,8 @@ impl Lister<'_> {
         let parties: Vec<Party<'_>> = finding.parties().collect();
         match (self.columns(), parties.as_slice()) {
             (Some(columns), [first, second]) => {
-                let left = self.block(|lister| lister.party(0, *first));
-                let right = self.block(|lister| lister.party(1, *second));
+                let left = self.block(columns, |lister| lister.party(0, *first));
+                let right = self.block(columns, |lister| lister.party(1, *second));
                 self.lines.extend(beside(&left, &right, columns));
                 self.lines.push(Line::default());
             }
@@ -145,10 +149,12 @@ impl Lister<'_> {
         (columns >= NARROWEST_COLUMN).then_some(columns)
     }
 
-    /// What is listed meanwhile, by itself.
-    fn block(&mut self, list: impl FnOnce(&mut Self)) -> Vec<Line> {
+    /// What is listed meanwhile, by itself and for a column of this width.
+    fn block(&mut self, columns: usize, list: impl FnOnce(&mut Self)) -> Vec<Line> {
         let before = std::mem::take(&mut self.lines);
+        let room = self.room.replace(columns);
         list(self);
+        self.room = room;
         std::mem::replace(&mut self.lines, before)
     }
 
@@ -254,11 +260,12 @@ impl Lister<'_> {
     }
 
     fn source(&mut self, frame: &Frame) {
-        let Some(source) = snippet::snippet(frame) else { return };
-        let line = Line::source(6).tinted(Tint::Place, &source.number).text(" ");
+        let room = self.room.map(|columns| columns.saturating_sub(SOURCE_INDENT));
+        let Some(source) = snippet::snippet(frame, room) else { return };
+        let line = Line::source(SOURCE_INDENT).tinted(Tint::Place, &source.number).text(" ");
         self.lines.push(line.text(&source.text));
         if let Some(underline) = source.underline {
-            let margin = Line::source(6).tinted(Tint::Place, &source.margin).text(" ");
+            let margin = Line::source(SOURCE_INDENT).tinted(Tint::Place, &source.margin).text(" ");
             self.lines.push(margin.text(&source.indent).tinted(Tint::Finding, &underline));
         }
     }

@@ -314,6 +314,31 @@ fn a_wide_screen_shows_them_side_by_side() {
 }
 
 #[test]
+fn an_access_far_right_is_underlined_at_any_width() {
+    let mut report = only("R1");
+    for access in &mut report.findings[0].accesses {
+        let line = "                shelf.at(i % 3).sold += who; revenue[who].of(the_day) += shelf.at(i % 3).price;";
+        let frame = &mut access.stack[0];
+        frame.column = Some(line.find("price").unwrap() as u32 + 1);
+        frame.text = Some(line.into());
+    }
+    for width in [60, 80, 107, 120, 160] {
+        let shown = at_width(&report, width);
+        assert!(shown.lines().all(|line| line.chars().count() <= width), "{shown}");
+        assert_eq!(shown.matches("^^^^^").count(), 2, "{width}: {shown}");
+        assert_eq!(shown.matches(".price").count(), 2, "{width}: {shown}");
+    }
+    // In a file nothing is cut.
+    assert!(!text(&report, &style(false)).contains('…'));
+    let narrow = at_width(&report, 60);
+    let source = narrow.lines().skip(4).take(2).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(source, @r"
+    16 | …ue[who].of(the_day) += shelf.at(i % 3).price;
+       |                                         ^^^^^
+    ");
+}
+
+#[test]
 fn a_low_screen_shows_the_first_and_a_line_of_each_other() {
     let mut report = typed::bank();
     let rows = |report: &Report, height| {
@@ -482,6 +507,12 @@ fn failing_executions() {
     insta::assert_snapshot!(summary(&report, Some(".raddle/4/report.json")), @r##"
     1 failing execution and no data races in 3 threads; report in .raddle/4/report.json
     "##);
+    let mut report = typed::failing();
+    report.findings.extend(typed::cycle().findings);
+    insta::assert_snapshot!(summary(&report, None), @r##"
+    2 failing executions, 3 data races and 1 lock-order cycle (2 observed, 2 predicted) in 3 threads
+    "##);
+    report.failures.truncate(1);
     report.failures[0].effect = "evil\x1b[2J".into();
     assert!(!text(&report, &style(false)).contains('\x1b'));
 }

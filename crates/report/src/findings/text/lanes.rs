@@ -1,8 +1,8 @@
-//! The interleaving around a race on a terminal: two columns, time going down, every step in the
-//! column of its thread.
+//! The interleaving around a race or before a deadlock on a terminal: a column for each thread, time
+//! going down, every step in the column of its thread.
 
 use super::Style;
-use super::line::{Line, beside};
+use super::line::{Line, abreast};
 use super::words;
 use crate::findings::interleaving::{Step, StepKind, Timeline};
 use crate::paint::Tint;
@@ -23,19 +23,18 @@ pub fn write_timeline(timeline: &Timeline, style: &Style, out: &mut dyn Write) -
 
 fn lines(timeline: &Timeline, style: &Style) -> Vec<Line> {
     let width = style.width.unwrap_or(WIDTH).max(NARROWEST);
-    let columns = (width - 3) / 2;
+    let count = timeline.lanes.len().max(1);
+    let columns = (width.saturating_sub(3 * (count - 1)) / count).max(1);
     let mut lines = Line::new(0).hanging(2).tinted(Tint::Heading, &timeline.caption).fitted(width);
     let heads: Vec<Vec<Line>> =
         timeline.lanes.iter().map(|lane| vec![Line::new(0).tinted(Tint::Thread, lane)]).collect();
-    if let [left, right] = heads.as_slice() {
-        lines.extend(beside(left, right, columns));
-    }
+    let heads: Vec<&[Line]> = heads.iter().map(Vec::as_slice).collect();
+    lines.extend(abreast(&heads, columns));
     for step in &timeline.steps {
         let block = step_lines(step, style);
-        lines.extend(match step.lane {
-            0 => beside(&block, &[], columns),
-            _ => beside(&[], &block, columns),
-        });
+        let mut row: Vec<&[Line]> = vec![&[]; count];
+        row[step.lane.min(count - 1)] = &block;
+        lines.extend(abreast(&row, columns));
     }
     lines.extend(Line::new(0).hanging(2).tinted(Tint::Finding, &timeline.missing).fitted(width));
     if let Some(then) = &timeline.then {
@@ -46,7 +45,9 @@ fn lines(timeline: &Timeline, style: &Style) -> Vec<Line> {
 
 fn step_lines(step: &Step, style: &Style) -> Vec<Line> {
     let head = match step.kind {
-        StepKind::Race => Line::new(0).tinted(Tint::Finding, "▶ ").tinted(Tint::Write, &step.what),
+        StepKind::Race | StepKind::Wait => {
+            Line::new(0).tinted(Tint::Finding, "▶ ").tinted(Tint::Write, &step.what)
+        }
         StepKind::Take | StepKind::Release | StepKind::Sync => {
             Line::new(2).tinted(Tint::Sync, &step.what)
         }
@@ -65,7 +66,9 @@ fn step_lines(step: &Step, style: &Style) -> Vec<Line> {
     if let Some(at) = &step.at {
         lines.push(Line::new(4).hanging(6).tinted(Tint::Place, &words::place(at, &style.base)));
         if let Some(text) = at.text.as_ref().filter(|text| !text.trim().is_empty()) {
-            lines.push(Line::source(4).text(text.trim()));
+            // Where nobody says how wide the screen is, nothing is cut.
+            let line = if style.width.is_some() { Line::source(4) } else { Line::new(4) };
+            lines.push(line.text(text.trim()));
         }
     }
     lines
@@ -141,6 +144,25 @@ mod tests {
             printf("%d\n", counter);           │
         T2 holds m, T3 'worker' holds no lock: nothing makes one wait for the other
         then: exit code 3 (12 times)
+        "#);
+    }
+
+    #[test]
+    fn a_deadlock_has_a_column_for_each_thread() {
+        let report = typed::deadlocked();
+        let timeline = Timeline::of(&report.findings[0], &report).remove(0);
+        let mut out = Vec::new();
+        let style = Style { width: Some(80), ..Style::plain("/w") };
+        write_timeline(&timeline, &style, &mut out).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r#"
+        how they come to wait for each other (replayed, seed 7); time goes down
+        T1                       │ T2                       │ T3
+                                 │                          │ ▶ asks for m [holds o]
+        ▶ asks for n [holds m]   │                          │
+                                 │ ▶ asks for o [holds n]   │
+        each waits for what the next one holds, the last for what the first holds:
+          nobody can go on
+        then: deadlock (2 times)
         "#);
     }
 

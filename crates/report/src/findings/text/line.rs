@@ -149,23 +149,30 @@ impl Line {
 
 /// Two blocks of lines side by side, each so many columns wide, with a rule between them.
 pub(super) fn beside(left: &[Line], right: &[Line], columns: usize) -> Vec<Line> {
-    let fit = |block: &[Line]| -> Vec<Line> {
+    abreast(&[left, right], columns)
+}
+
+/// The same of any number of blocks.
+pub(super) fn abreast(blocks: &[&[Line]], columns: usize) -> Vec<Line> {
+    let fit = |block: &&[Line]| -> Vec<Line> {
         let fitted = block.iter().flat_map(|line| line.fitted(columns));
         fitted.map(|line| line.squeezed(columns)).collect()
     };
-    let (left, right) = (fit(left), fit(right));
+    let blocks: Vec<Vec<Line>> = blocks.iter().map(fit).collect();
     let nothing = Line::default();
-    (0..left.len().max(right.len()))
-        .map(|at| {
-            let left = left.get(at).unwrap_or(&nothing);
-            let right = right.get(at).unwrap_or(&nothing);
-            let mut pieces = left.pieces.clone();
-            pieces.push((None, " ".repeat(columns.saturating_sub(left.width()))));
-            pieces.push((Some(Tint::Place), " │ ".into()));
-            pieces.extend(right.pieces.iter().cloned());
-            Line { pieces, hang: None }
-        })
-        .collect()
+    let row = |at: usize| {
+        let mut pieces = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let line = block.get(at).unwrap_or(&nothing);
+            pieces.extend(line.pieces.iter().cloned());
+            if number + 1 < blocks.len() {
+                pieces.push((None, " ".repeat(columns.saturating_sub(line.width()))));
+                pieces.push((Some(Tint::Place), " │ ".into()));
+            }
+        }
+        Line { pieces, hang: None }
+    };
+    (0..blocks.iter().map(Vec::len).max().unwrap_or(0)).map(row).collect()
 }
 
 #[cfg(test)]

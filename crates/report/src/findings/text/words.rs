@@ -61,22 +61,27 @@ pub(in crate::findings) fn short_subject(finding: &Finding) -> String {
 fn cycle(finding: &Finding) -> String {
     let mut names: Vec<String> = finding.waits.iter().map(|w| wanted_name(&w.wants)).collect();
     names.dedup();
-    let last = names.pop().unwrap_or_default();
-    match names.as_slice() {
-        [] => format!("lock-order cycle of {last}"),
-        first => format!("lock-order cycle of {} and {last}", first.join(", ")),
+    format!("lock-order cycle of {}", list(&names))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(in crate::findings) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
-/// `2 data races and 1 lock-order cycle`.
-pub(in crate::findings) fn kinds(report: &Report) -> String {
+/// `2 data races`, `1 lock-order cycle`: what there is any of.
+pub(in crate::findings) fn kinds(report: &Report) -> Vec<String> {
     let count = |kind| report.findings.iter().filter(|f| f.kind == kind).count() as u64;
     let kinds = [
         (count(FindingKind::DataRace), "data race", "data races"),
         (count(FindingKind::LockOrder), "lock-order cycle", "lock-order cycles"),
     ];
-    let said = kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| number(*n, one, many));
-    said.collect::<Vec<_>>().join(" and ")
+    let there = kinds.iter().filter(|(n, ..)| *n > 0);
+    there.map(|(n, one, many)| number(*n, one, many)).collect()
 }
 
 /// `observed` or `predicted`.
@@ -231,7 +236,7 @@ pub(in crate::findings) fn holding(party: Party<'_>, base: &Path) -> String {
 pub(in crate::findings) fn holding_only(party: Party<'_>) -> String {
     match party.locks {
         [] => holding(party, Path::new("")),
-        some => format!(", holding {}", some.iter().map(held).collect::<Vec<_>>().join(" and ")),
+        some => format!(", holding {}", list(&some.iter().map(held).collect::<Vec<_>>())),
     }
 }
 
@@ -257,7 +262,7 @@ pub(in crate::findings) fn locks(locks: &[Lock], base: &Path) -> String {
     match locks {
         [] => "no locks".into(),
         [one] => lock(one, taken(one, base)),
-        many => many.iter().map(|held| lock(held, None)).collect::<Vec<_>>().join(" and "),
+        many => list(&many.iter().map(held).collect::<Vec<_>>()),
     }
 }
 
