@@ -117,7 +117,8 @@ pub fn body_of(probe: &Probe, thread: &ThreadState, function: u64, data: u64) ->
     if let Some(team) = probe.monitor.teams.find(function, data) {
         return Some(Body::Team(team));
     }
-    thread.is_opaque().then_some(Body::Plain)
+    // Beside a thread's own function, that is a destructor of one of its variables.
+    (thread.is_opaque() || thread.is_in_margin()).then_some(Body::Plain)
 }
 
 /// A body begins.

@@ -81,7 +81,7 @@ impl Monitor {
                 || match hook.role {
                     // What code does is known from its calls of these.
                     Role::ConditionWrapper | Role::ThreadPause => false,
-                    Role::Function => hook.opaque && memory,
+                    Role::Function => (hook.opaque || hook.callback.is_some()) && memory,
                     Role::Allocate { .. }
                     | Role::Reallocate { .. }
                     | Role::Free { .. }
