@@ -80,10 +80,10 @@ impl List {
 
     /// Does something to the head while nobody else does.
     fn with<R>(&self, change: impl FnOnce(&mut Option<NonNull<Free>>) -> R) -> R {
-        let mut looks = 0;
+        let mut looks = 0u32;
         while self.locked.swap(true, Ordering::Acquire) {
             looks += 1;
-            if looks % PATIENCE == 0 {
+            if looks.is_multiple_of(PATIENCE) {
                 kernel::call(libc::SYS_sched_yield, [0; 6]);
             }
             std::hint::spin_loop();
@@ -199,7 +199,7 @@ mod tests {
     fn every_request_fits_its_size_and_wastes_less_than_a_quarter() {
         for bytes in 1..=LARGEST {
             let size = size_at(index_of(bytes));
-            assert!(size >= bytes && size % ALIGNMENT == 0, "{bytes} in {size}");
+            assert!(size >= bytes && size.is_multiple_of(ALIGNMENT), "{bytes} in {size}");
             assert!(bytes <= SMALL || size - bytes < bytes / 4 + 1, "{bytes} in {size}");
             assert!(size < bytes + ALIGNMENT || bytes > SMALL, "{bytes} in {size}");
         }
