@@ -73,6 +73,9 @@ impl LogEnd {
     }
 }
 
+/// A program that starts another in its own place (a script's interpreter, say) is one that was not looked at.
+const UNWATCHED: &str = "the program became another one, which was not watched; --follow watches it";
+
 /// The verdict.
 pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     let Ended { first, status, .. } = ended;
@@ -96,6 +99,10 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     warnings.extend(ended.control.refused.iter().cloned());
     let killed = ended.logs.iter().filter(|l| l.process != first && l.state == State::Running);
     warnings.extend(killed.map(|l| format!("process {} was killed, {}", l.process, l.whereabouts)));
+    let last = ended.logs.iter().rfind(|log| log.process == first);
+    if last.is_some_and(|log| log.state == State::Replaced) {
+        warnings.push(UNWATCHED.into());
+    }
     let end = match (status.code(), status.signal()) {
         _ if ended.timed_out => End::TimedOut,
         (Some(code), _) => End::Exited(code),
@@ -106,7 +113,7 @@ pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
     let by_force = ended.timed_out || status.signal() == Some(Signal::KILL.as_raw());
     if ended.probed && !by_force {
         // After an `exec` the last of the process's logs counts.
-        match ended.logs.iter().rfind(|log| log.process == first) {
+        match last {
             None => {
                 let what = format!("the probe did not start ({status}); {ENGINES_WORDS}");
                 return ours(first, what);
@@ -215,6 +222,8 @@ mod tests {
         let outcome = judge(ended(0, &logs)).unwrap();
         assert_eq!((outcome.end, outcome.processes), (End::Exited(0), 2));
         assert_eq!(outcome.warnings, ["process 2 was killed, after 5 events"]);
+        let outcome = judge(ended(0, &[(1, State::Replaced)])).unwrap();
+        assert_eq!(outcome.warnings, [UNWATCHED]);
     }
 
     #[test]
