@@ -89,10 +89,11 @@ pub struct Access {
 }
 
 impl Access {
-    /// Do both touch a byte that one of them can change?
+    /// Do both touch a byte that one of them can change, and not both atomically?
     pub fn conflicts(&self, other: &Access) -> bool {
         let ends = |a: &Access| a.address.0.saturating_add(a.size);
         (self.writes || other.writes)
+            && !(self.atomic && other.atomic)
             && self.address.0 < ends(other)
             && other.address.0 < ends(self)
     }
