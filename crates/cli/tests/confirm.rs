@@ -132,7 +132,10 @@ fn figure_1_the_pair_on_z_is_confirmed_and_the_pair_on_x_never() {
     for part in ["0 → 1", "sees 1", "sees 0", "then: exit code 3", "25 of 25 (87-100 %)"] {
         assert!(html.contains(part), "{part} in {html}");
     }
-    assert!(html.contains("not recorded: <code>raddle confirm"), "x was never made to happen: {html}");
+    assert!(
+        html.contains("not recorded: <code>raddle confirm"),
+        "x was never made to happen: {html}"
+    );
 }
 
 /// A lock of the program's own, which only a hook file knows.

@@ -74,7 +74,8 @@ impl LogEnd {
 }
 
 /// A program that starts another in its own place (a script's interpreter, say) is one that was not looked at.
-const UNWATCHED: &str = "the program became another one, which was not watched; --follow watches it";
+const UNWATCHED: &str =
+    "the program became another one, which was not watched; --follow watches it";
 
 /// The verdict.
 pub(crate) fn judge(ended: Ended) -> Result<Outcome, ExecuteError> {
