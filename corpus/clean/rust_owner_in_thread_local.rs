@@ -8,12 +8,14 @@ use std::cell::RefCell;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-struct Owner(#[allow(dead_code)] Option<Arc<[u64; 8]>>);
+struct Owner(Option<Arc<[u64; 8]>>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // Until the other owner is gone.
-        steps::wait(1);
+        if self.0.is_some() {
+            steps::wait(1);
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub trait Client: Sync + Sized + 'static {
     fn signal(&self, thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState);
 
     /// The program's handler of a signal is about to run; the state is that at its beginning.
-    fn handler_begins(&self, thread: Thread<'_>, number: i32, state: &MachineState);
+    fn handler_begins(&self, state: &MachineState);
 
     /// This process is a fresh copy of its parent, with this thread only.
     fn forked(&self, thread: Thread<'_>);
@@ -213,8 +213,7 @@ unsafe extern "C" fn on_transfer<C: Client>(
     // the transfer.
     unsafe {
         if (*info).type_ == dr::dr_kernel_xfer_type_t_DR_XFER_SIGNAL_DELIVERY {
-            let state = MachineState::of(context, false);
-            C::instance().handler_begins(Thread::new(context), (*info).sig, &state);
+            C::instance().handler_begins(&MachineState::of(context, false));
         }
     }
 }

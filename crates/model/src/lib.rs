@@ -5,6 +5,7 @@
 //! a hook file can say is a [`hook::Hook`].
 
 pub mod clock;
+pub mod demangled;
 pub mod event;
 pub mod finding;
 pub mod hook;

@@ -296,7 +296,7 @@ impl Client for Probe {
         }
     }
 
-    fn handler_begins(&self, _thread: Thread<'_>, _number: i32, state: &MachineState) {
+    fn handler_begins(&self, state: &MachineState) {
         if let Some(scheduler) = &self.scheduler {
             // The second argument of a handler: who sent the signal.
             scheduler.show_sender(state.general[6]);

@@ -7,6 +7,8 @@
 //! two whole names are compared with scopes, template arguments and parameters, a bare one with the other's
 //! last part. Blanks, return types and the compiler's copies (`[clone .isra.0]`) do not count.
 
+use raddle_model::demangled;
+
 /// A function's name, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FunctionName {
@@ -187,35 +189,15 @@ fn evened(list: &str) -> String {
 
 /// The end of what the first bracket encloses; of everything, if it is never closed.
 fn closing(text: &str, open: char, close: char) -> usize {
-    let mut depth = 0usize;
-    let mut previous = ' ';
-    for (at, c) in text.char_indices() {
-        if c == open {
-            depth += 1;
-        } else if c == close && !(close == '>' && previous == '-') {
-            depth -= 1;
-            if depth == 0 {
-                return at + c.len_utf8();
-            }
-        }
-        previous = c;
-    }
-    text.len()
+    demangled::closing(text, open, close).unwrap_or(text.len())
 }
 
 /// `operator<`, `operator()`, `operator bool` …, where one begins.
 fn operator_at<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
-    const SYMBOLS: [&str; 22] = [
-        "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "==", "!=",
-        "++", "--", "+=", "-=", "&&", "||", "=",
-    ];
-    let behind = rest.strip_prefix("operator").filter(|_| before.is_empty())?;
-    let length = match SYMBOLS.iter().find(|symbol| behind.starts_with(**symbol)) {
-        Some(symbol) => symbol.len(),
-        None if behind.starts_with(' ') => behind.find('(').unwrap_or(behind.len()),
-        None => return None,
+    let conversion = || {
+        rest.starts_with("operator ").then(|| rest.split_once('(').map_or(rest, |(name, _)| name))
     };
-    Some(&rest[..rest.len() - behind.len() + length])
+    before.is_empty().then(|| demangled::operator(rest).or_else(conversion))?
 }
 
 #[cfg(test)]

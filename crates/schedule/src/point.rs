@@ -118,3 +118,27 @@ pub enum Decision {
     /// None of them: let time pass until somebody else can run.
     Wait,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_meets_is_a_race_unless_both_read_or_both_are_atomic() {
+        let access = |address, writes, atomic| Access {
+            side: Side::Both,
+            place: Place { module: raddle_model::ModuleId(1), offset: 0 },
+            address: Address(address),
+            size: 4,
+            writes,
+            atomic,
+        };
+        let meet = |one: Access, other: Access| one.conflicts(&other) && other.conflicts(&one);
+        assert!(meet(access(8, true, false), access(8, false, false)));
+        assert!(meet(access(8, true, true), access(8, false, false)));
+        assert!(meet(access(8, true, false), access(11, true, false)));
+        assert!(!meet(access(8, true, true), access(8, true, true)));
+        assert!(!meet(access(8, false, false), access(8, false, false)));
+        assert!(!meet(access(8, true, false), access(12, true, false)));
+    }
+}

@@ -7,6 +7,7 @@
 //! and the pattern `std::sync::poison::mutex::Mutex::lock` are all the same.
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
+use raddle_model::demangled;
 
 /// Types nested deeper than this are shown mangled; the demangler would go on for megabytes.
 const RECURSION: u32 = 192;
@@ -40,35 +41,35 @@ pub fn normalise(name: &str) -> String {
             continue;
         }
         let closing = match c {
-            '<' => closing(rest, '<', '>'),
-            '[' if rest.starts_with("[abi:") => closing(rest, '[', ']'),
+            '<' => demangled::closing(rest, '<', '>'),
+            '[' if rest.starts_with("[abi:") => demangled::closing(rest, '[', ']'),
             _ => None,
         };
         match closing {
             // `<T as Trait>::method` and `<T>::method`: the type is the path.
             Some(end) if out.is_empty() && c == '<' => {
-                let inner = &rest[1..end];
+                let inner = &rest[1..end - 1];
                 let subject = split_as(inner).unwrap_or(inner);
                 out.push_str(&normalise(subject));
-                rest = &rest[end + 1..];
+                rest = &rest[end..];
             }
             // Generic arguments, `::<impl Trait for T>::`, `[abi:cxx11]`.
             Some(end) => {
-                rest = &rest[end + 1..];
+                rest = &rest[end..];
                 if out.ends_with("::") {
                     out.truncate(out.len() - 2);
                 }
             }
             // `{lambda(int)#1}`, `{{closure}}`: a component of its own.
             None if c == '{' => {
-                let end = self::closing(rest, '{', '}').map_or(rest.len(), |end| end + 1);
+                let end = demangled::closing(rest, '{', '}').unwrap_or(rest.len());
                 out.push_str(&rest[..end]);
                 rest = &rest[end..];
             }
             None if c == '(' && !rest.starts_with("(anonymous namespace)") => {
                 // Parameters end the name, unless a local entity of the function follows.
-                let Some(end) = self::closing(rest, '(', ')') else { break };
-                let after = rest[end + 1..].trim_start_matches(" const");
+                let Some(end) = demangled::closing(rest, '(', ')') else { break };
+                let after = rest[end..].trim_start_matches(" const");
                 if !after.starts_with("::") {
                     break;
                 }
@@ -103,24 +104,6 @@ fn demangle(name: &str, options: DemangleOptions) -> Option<String> {
     symbol.demangle_with_options(&options.recursion_limit(RECURSION)).ok()
 }
 
-/// Position of the bracket that closes the one `text` begins with.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut previous = ' ';
-    for (at, c) in text.char_indices() {
-        if c == open {
-            depth += 1;
-        } else if c == close && !(close == '>' && previous == '-') {
-            depth -= 1;
-            if depth == 0 {
-                return Some(at);
-            }
-        }
-        previous = c;
-    }
-    None
-}
-
 /// `T` of `T as Trait`, not looking inside brackets.
 fn split_as(text: &str) -> Option<&str> {
     let mut depth = 0i32;
@@ -140,17 +123,8 @@ fn split_as(text: &str) -> Option<&str> {
 
 /// `operator<`, `operator->`, `operator()` …, where one begins.
 fn operator_at<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
-    const WORD: &str = "operator";
-    let symbol = rest.strip_prefix(WORD)?;
-    if before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-        return None;
-    }
-    const SYMBOLS: [&str; 22] = [
-        "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "==", "!=",
-        "++", "--", "+=", "-=", "&&", "||", "=",
-    ];
-    let found = SYMBOLS.iter().find(|text| symbol.starts_with(**text))?;
-    Some(&rest[..WORD.len() + found.len()])
+    let begins = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    begins.then(|| demangled::operator(rest))?
 }
 
 #[cfg(test)]

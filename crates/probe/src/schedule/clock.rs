@@ -123,6 +123,7 @@ impl Clock {
 fn start(id: i32) -> u64 {
     match id {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => REAL_START,
+        id if Scale::of(id) == Scale::Work => 0,
         _ => MONOTONIC_START,
     }
 }

@@ -6,7 +6,7 @@
 use super::table::{Wait, Woken};
 use super::{Scheduler, streams};
 use crate::memory::kernel::{self, Descriptor};
-use crate::memory::target;
+use crate::memory::{sockets, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::{self, SystemCall};
@@ -145,13 +145,9 @@ impl Waiting<'_> {
 
     /// What has become of the connection.
     fn outcome(&self) -> i64 {
-        let (mut error, mut size) = (0i32, size_of::<i32>() as u32);
-        let (level, option) = (libc::SOL_SOCKET as u64, libc::SO_ERROR as u64);
-        let (to, length) = ((&raw mut error) as u64, (&raw mut size) as u64);
-        let asked = [self.descriptor as u64, level, option, to, length, 0];
-        match kernel::call(libc::SYS_getsockopt, asked) {
-            0 => -i64::from(error),
-            failed => failed,
+        match sockets::option(self.descriptor, (libc::SOL_SOCKET, libc::SO_ERROR)) {
+            Ok(error) => -i64::from(error),
+            Err(failed) => failed,
         }
     }
 

@@ -128,8 +128,8 @@ fn at(pc: u64, step: fn(raddle_model::Place) -> Step) {
     give_way(scheduler, probe, thread, step);
 }
 
-/// A timer or a thread has sent this thread a signal while it was in our code. The engine delivers it when the thread next
-/// leaves the code cache, which a loop of its own may never do: so it leaves now, and comes back to where
+/// A timer or a thread has sent this thread a signal while it was in our code. The engine delivers it when it
+/// next leaves the code cache, which a loop of its own may never do: so it leaves now, and comes back to where
 /// it was. Only where the call saw the target's own registers.
 fn take_signal(pc: u64) {
     let probe = Probe::instance();

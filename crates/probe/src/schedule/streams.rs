@@ -7,7 +7,7 @@
 //! through options of the sockets that are as they were afterwards.
 
 use super::Scheduler;
-use crate::memory::kernel;
+use crate::memory::sockets;
 use std::collections::BTreeSet;
 
 /// The TCP sockets of the process, by descriptor.
@@ -21,7 +21,11 @@ impl Streams {
             libc::SYS_socket if is_stream(first, second) => {
                 self.0.insert(result as i32);
             }
-            libc::SYS_accept | libc::SYS_accept4 | libc::SYS_dup | libc::SYS_dup2
+            libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_dup
+            | libc::SYS_dup2
+            | libc::SYS_dup3
                 if self.0.contains(&(first as i32)) =>
             {
                 self.0.insert(result as i32);
@@ -61,74 +65,31 @@ pub fn sent(scheduler: &Scheduler, descriptor: i32) {
         }
         streams.iter().copied().filter(|other| *other != descriptor).collect()
     };
-    let (Some(here), Some(there)) = (Address::near(descriptor), Address::far(descriptor)) else {
-        return;
-    };
-    if here.host() != there.host() {
+    let Some([here, there]) = sockets::ends(descriptor) else { return };
+    if host(&here) != host(&there) {
         return;
     }
     push(descriptor);
     // The other end may not have been accepted yet; then nobody sees what it has.
-    let is_other = |other: &i32| {
-        Address::near(*other).as_ref() == Some(&there)
-            && Address::far(*other).as_ref() == Some(&here)
-    };
-    if let Some(other) = streams.into_iter().find(is_other) {
-        set(other, libc::TCP_QUICKACK, 1);
+    let back = Some([there, here]);
+    if let Some(other) = streams.into_iter().find(|other| sockets::ends(*other) == back) {
+        sockets::set_option(other, (libc::IPPROTO_TCP, libc::TCP_QUICKACK), 1);
+    }
+}
+
+/// Which machine: a `sockaddr_in` or `sockaddr_in6` without port, flow and scope.
+fn host(address: &[u8]) -> Option<&[u8]> {
+    match address.len() {
+        16 => address.get(4..8),
+        _ => address.get(8..24),
     }
 }
 
 /// Sends what Nagle's rule holds back: that is what switching it off does.
 fn push(descriptor: i32) {
-    if get(descriptor, libc::TCP_NODELAY) == Some(0) {
-        set(descriptor, libc::TCP_NODELAY, 1);
-        set(descriptor, libc::TCP_NODELAY, 0);
-    }
-}
-
-fn get(descriptor: i32, option: i32) -> Option<i32> {
-    let (mut value, mut size) = (0i32, size_of::<i32>() as u32);
-    let (to, length) = (&raw mut value as u64, &raw mut size as u64);
-    let level = libc::IPPROTO_TCP as u64;
-    let asked = [descriptor as u64, level, option as u64, to, length, 0];
-    (kernel::call(libc::SYS_getsockopt, asked) == 0).then_some(value)
-}
-
-fn set(descriptor: i32, option: i32, value: i32) {
-    let (from, size) = (&raw const value as u64, size_of::<i32>() as u64);
-    let level = libc::IPPROTO_TCP as u64;
-    kernel::call(libc::SYS_setsockopt, [descriptor as u64, level, option as u64, from, size, 0]);
-}
-
-/// The address of one end: a `sockaddr_in` or `sockaddr_in6`.
-#[derive(PartialEq)]
-struct Address {
-    bytes: [u8; 28],
-    length: usize,
-}
-
-impl Address {
-    fn near(descriptor: i32) -> Option<Address> {
-        Address::asked(libc::SYS_getsockname, descriptor)
-    }
-
-    fn far(descriptor: i32) -> Option<Address> {
-        Address::asked(libc::SYS_getpeername, descriptor)
-    }
-
-    fn asked(call: i64, descriptor: i32) -> Option<Address> {
-        let mut bytes = [0u8; 28];
-        let mut length = bytes.len() as u32;
-        let (to, size) = (bytes.as_mut_ptr() as u64, &raw mut length as u64);
-        let result = kernel::call(call, [descriptor as u64, to, size, 0, 0, 0]);
-        (result == 0).then(|| Address { bytes, length: (length as usize).min(bytes.len()) })
-    }
-
-    /// Which machine: the address without port, flow and scope.
-    fn host(&self) -> &[u8] {
-        match self.length {
-            28 => &self.bytes[8..24],
-            _ => &self.bytes[4..8],
-        }
+    const NO_DELAY: (i32, i32) = (libc::IPPROTO_TCP, libc::TCP_NODELAY);
+    if sockets::option(descriptor, NO_DELAY) == Ok(0) {
+        sockets::set_option(descriptor, NO_DELAY, 1);
+        sockets::set_option(descriptor, NO_DELAY, 0);
     }
 }

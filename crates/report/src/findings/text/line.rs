@@ -122,11 +122,9 @@ impl Line {
         }
         lines
     }
-}
 
-impl Line {
-    /// What has another line beside it must not be wider than its column: of a word that is, the end is shown, which of a path is
-    /// the file.
+    /// What has another line beside it must not be wider than its column: of a word that is, the end is shown,
+    /// which of a path is the file.
     fn squeezed(mut self, columns: usize) -> Line {
         let Some(over) = self.width().checked_sub(columns + 1) else { return self };
         let widest = self.pieces.iter_mut().max_by_key(|(_, text)| text.width());
