@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +115,29 @@ def trace(raddle, program, seed):
             return f"exit code {ended.returncode}: {ended.stderr.decode(errors='replace')[-200:]}", None
         output = (scratch / "written").read_bytes()
         events = (scratch / "events").read_bytes()
-        digest = hashlib.sha256(events + (scratch / "kept" / "schedule").read_bytes() + output)
-        return digest.hexdigest(), hashlib.sha256(output).hexdigest()
+        digest = hashlib.sha256(events + (scratch / "kept" / "schedule").read_bytes() + output).hexdigest()
+        if seed == DIFFERENCES.seed:
+            DIFFERENCES.keep(program, digest, scratch)
+        return digest, hashlib.sha256(output).hexdigest()
+
+
+class Differences:
+    """The first execution of one seed and every one that differs are kept, to be looked into."""
+
+    def __init__(self):
+        self.seed = None
+        self.first = {}
+        self.lock = threading.Lock()
+
+    def keep(self, program, digest, scratch):
+        with self.lock:
+            first = self.first.setdefault(program.name, digest)
+            place = WORK / "differences" / program.name.replace(" ", "-") / digest[:12]
+            if not place.exists() and (digest != first or not place.parent.exists()):
+                shutil.copytree(scratch, place)
+
+
+DIFFERENCES = Differences()
 
 
 class Load:
@@ -132,6 +154,7 @@ class Load:
 
 
 def judge(raddle, program, options):
+    DIFFERENCES.seed = options.seed
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         again = list(pool.map(lambda _: trace(raddle, program, options.seed), range(options.repeats)))
         others = list(pool.map(lambda seed: trace(raddle, program, seed), range(1, options.seeds + 1)))
@@ -152,6 +175,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=[], help="only programs whose name contains one of these")
     parser.add_argument("--idle", action="store_true", help="without load from elsewhere")
     options = parser.parse_args()
+    shutil.rmtree(WORK / "differences", ignore_errors=True)
     wanted = [p for p in programs() if not options.only or any(text in p.name for text in options.only)]
     print(f"{'program':<28}{'one seed alike':>18}{'seeds':>8}{'traces':>8}{'outputs':>9}{'failed':>8}")
     rows = {}
@@ -168,6 +192,8 @@ def main():
               + (f"   {row['why'][0]}" if row["why"] else ""), flush=True)
         rows[program.name] = row
     bad = [name for name, row in rows.items() if row["most_alike"] != row["repeats"] or row["failed"]]
+    if bad:
+        print(f"each program's executions that differ: {WORK / 'differences'}")
     print(f"{len(rows) - len(bad)} of {len(rows)} programs: every execution of one seed alike")
     print(f"kept in {save('determinism', {'rows': rows})}")
     sys.exit(1 if bad else 0)

@@ -127,7 +127,11 @@ def replayed(raddle, run, directory, times):
     again = [raddle, "replay", f"{number}/{words[0]}", *words[1:]]
 
     def once(_):
-        return subprocess.run(again, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
+        ended = subprocess.run(again, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if ended.returncode != 0:
+            print(f"{' '.join(map(str, again))}: exit code {ended.returncode}\n{ended.stderr.decode(errors='replace')[-800:]}",
+                  file=sys.stderr, flush=True)
+        return ended.returncode
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(once, range(times))).count(0)
