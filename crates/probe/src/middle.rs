@@ -30,6 +30,9 @@ const ROW_SIZE: usize = 512;
 /// How the row of a site and a stack pointer is found.
 const SPREAD_SITE: u32 = 0x9E37_79B1;
 const SPREAD: u32 = 0x85EB_CA6B;
+/// Merged accesses that are remembered for a thread, and how one is found.
+const MERGES: usize = 1 << MERGE_BITS;
+const MERGE_BITS: u32 = 12;
 /// No lock set is like this.
 const UNLIKE: u32 = u32::MAX;
 
@@ -40,8 +43,12 @@ pub struct Middle {
     segment: u64,
     cells: [u64; 2],
     accesses: [u64; 2],
+    /// From the own cells, and accesses, to those of older ones; zero if there are none.
+    older_cells: [u64; 2],
+    older_accesses: [u64; 2],
     sharers: u64,
     rows: u64,
+    merges: u64,
     own: u32,
     locks: u32,
     alike_table: u64,
@@ -49,7 +56,7 @@ pub struct Middle {
     alike: u32,
     no_locks: u32,
     /// The application's registers while the path runs.
-    saved: [u64; 9],
+    saved: [u64; 11],
     /// The access that was stamped.
     stamped: u32,
     /// It is to be looked at again.
@@ -59,11 +66,14 @@ pub struct Middle {
     limits: [u32; ROOM],
     cell_keys: [[u64; 2]; ROOM],
     access_keys: [[u64; 2]; ROOM],
+    /// What [`Middle::older_cells`] and [`Middle::older_accesses`] are, by slot.
+    older_keys: [[[u64; 2]; 2]; ROOM],
     /// By slot, the table of lock sets held.
     lock_tables: [u64; ROOM],
     /// The own one.
     own_locks: u64,
     memory: Reservation,
+    merged: Reservation,
     /// Never written.
     empty: Reservation,
 }
@@ -88,40 +98,64 @@ struct RowHead {
     unused: [u32; 3],
 }
 
+/// Two accesses of one segment to different bytes of a granule, and what stands for both.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Merge {
+    pub old: AccessId,
+    pub new: AccessId,
+    /// The bytes that are left of the old one, above the four of the new one.
+    pub bytes: u32,
+    pub merged: AccessId,
+}
+
 impl Middle {
     /// For a new thread.
     pub fn new(shadow: &Shadow) -> Option<Box<Middle>> {
         let memory = Reservation::new(ROWS * ROW_SIZE)?;
+        let merged = Reservation::new(MERGES * size_of::<Merge>())?;
+        let region = |slot: usize, number: usize| {
+            if slot < shadow.slots() { shadow.region(slot, number) } else { None }
+        };
         let keys = |offset: usize| {
             std::array::from_fn(|slot| {
-                [0, 1].map(|side| {
-                    if slot < shadow.slots() { shadow.region(slot, offset + side) } else { 0 }
-                })
+                [0, 1].map(|side| region(slot, offset + side).unwrap_or(0))
+            })
+        };
+        let from_to = |slot, from: usize, to: usize| {
+            [0, 1].map(|side| match (region(slot, from + side), region(slot, to + side)) {
+                (Some(from), Some(to)) => from ^ to,
+                _ => 0,
             })
         };
         Some(Box::new(Middle {
             segment: 0,
             cells: [0; 2],
             accesses: [0; 2],
+            older_cells: [0; 2],
+            older_accesses: [0; 2],
             sharers: shadow.sharers_base(),
             rows: memory.start(),
+            merges: merged.start(),
             own: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
             alike: UNLIKE,
             no_locks: 1,
-            saved: [0; 9],
+            saved: [0; 11],
             stamped: 0,
             look: 0,
             journal: Journal::default(),
             limits: [0; ROOM],
             cell_keys: keys(0),
             access_keys: keys(2),
+            older_keys: std::array::from_fn(|slot| [from_to(slot, 0, 4), from_to(slot, 2, 6)]),
             lock_tables: std::array::from_fn(|slot| {
                 if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
             }),
             own_locks: 0,
             memory,
+            merged,
             empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
     }
@@ -132,6 +166,7 @@ impl Middle {
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
         self.accesses = self.access_keys[slot];
+        [self.older_cells, self.older_accesses] = self.older_keys[slot];
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.locks = standing.locks().0;
@@ -174,6 +209,20 @@ impl Middle {
             self.memory.write_at(first + number * size_of::<(u64, u64)>(), *frame);
         }
     }
+}
+
+impl Middle {
+    /// Remembers what stands for two accesses.
+    pub fn remember_merge(&mut self, merge: Merge) {
+        self.merged.write_at(merge_of(&merge) * size_of::<Merge>(), merge);
+    }
+}
+
+/// Where a merge is remembered; the assembly computes the same.
+fn merge_of(merge: &Merge) -> usize {
+    let mixed = merge.old.0.wrapping_mul(SPREAD).wrapping_add(merge.new.0);
+    let mixed = mixed.wrapping_mul(SPREAD_SITE).wrapping_add(merge.bytes);
+    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - MERGE_BITS)) as usize
 }
 
 /// The row of an access; the assembly computes the same.

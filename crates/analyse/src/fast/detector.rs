@@ -11,7 +11,9 @@ use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, Accesses, Description, LockSetId, LockSets, Record};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
 use crate::fast::journal::Journal;
-use crate::fast::protocol::{Planes, SPECIAL, Side, Suspect, look, stamp};
+use crate::fast::protocol::{
+    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, look, set_aside, slots_of, stamp,
+};
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
@@ -32,6 +34,15 @@ pub enum Outcome {
     Done,
     /// It may synchronise: tell [`FastHybrid::event`] instead.
     Synchronises,
+}
+
+/// Where an access that loses its cell is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Among the older ones.
+    Older,
+    /// Behind the lock, where it costs much more.
+    Special,
 }
 
 /// The detectors `hybrid` and `hb`, for threads in parallel.
@@ -149,14 +160,14 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     /// A plain access. `describe` is asked at most once, and only if there is something new. `keeps`
-    /// says of a granule whether an access that loses its cell is worth keeping.
+    /// says of a granule whether an access that loses its cell is worth keeping there.
     pub fn access(
         &self,
         thread: ThreadId,
         standing: &Standing,
         side: Side,
         (start, end): (u64, u64),
-        mut keeps: impl FnMut(u64) -> bool,
+        mut keeps: impl FnMut(u64, Keeping) -> bool,
         mut describe: impl FnMut() -> AccessId,
     ) -> Outcome {
         if standing.is_muted(side) {
@@ -165,7 +176,8 @@ impl<P: Planes> FastHybrid<P> {
         let mut described = None;
         for part in lines(start, end) {
             let line = part.0 / LINE;
-            if self.planes.sharers(Side::Write, line) & SPECIAL != 0 && self.synchronises(part) {
+            if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part)
+            {
                 return Outcome::Synchronises;
             }
             let mut news = false;
@@ -176,9 +188,8 @@ impl<P: Planes> FastHybrid<P> {
                 }
                 let access = *described.get_or_insert_with(&mut describe);
                 self.restamp(standing, side, granule, (bytes, access), |cell, was| {
-                    if keeps(granule) {
-                        self.keep(&mut self.lock(), standing.slot(), granule, (cell, was));
-                    }
+                    let place = (standing.slot(), side, granule);
+                    self.make_room(place, (cell, was), |keeping| keeps(granule, keeping));
                 });
                 news = true;
             }
@@ -384,6 +395,48 @@ impl<P: Planes> FastHybrid<P> {
         stamp(&self.planes, standing, side, granule, bytes, access);
     }
 
+    /// Puts an access that loses its cell where it is still found: among the older ones, or, if that
+    /// place is taken by one that it does not stand for, among the kept ones.
+    fn make_room(
+        &self,
+        (slot, side, granule): (usize, Side, u64),
+        (cell, was): (Cell, AccessId),
+        mut keeps: impl FnMut(Keeping) -> bool,
+    ) {
+        if !keeps(Keeping::Older) {
+            return;
+        }
+        let set_aside = || set_aside(&self.planes, (slot, side, granule), (cell, was));
+        let older = self.planes.older(slot, side, granule).map(|(older, _)| older);
+        if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
+            return set_aside();
+        }
+        if !keeps(Keeping::Special) {
+            return;
+        }
+        let mut state = self.lock();
+        if older.is_some_and(|older| older.tick() <= state.settled(slot)) {
+            set_aside();
+        } else {
+            self.keep(&mut state, slot, granule, (cell, was));
+        }
+    }
+
+    /// What a slot has of a granule beside its newest access. Planes that were never written are not
+    /// read: that would cost the kernel a page.
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
+        let marked = self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
+        let older = if marked { self.planes.older(slot, side, granule) } else { None };
+        older.filter(|(cell, _)| *cell != Cell::EMPTY)
+    }
+
+    /// Does one cell of a slot and side stand for another from before it?
+    fn succeeds(&self, slot: usize, cell: Cell, older: Cell) -> bool {
+        let held = |cell: Cell| self.planes.locks(slot, cell.tick());
+        older.bytes() & !cell.bytes() == 0
+            && (older == Cell::EMPTY || self.locks.within(held(cell), held(older)))
+    }
+
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
     fn keep(&self, state: &mut State, slot: usize, granule: u64, (cell, access): (Cell, AccessId)) {
         let settled = state.settled(slot);
@@ -491,25 +544,29 @@ impl<P: Planes> FastHybrid<P> {
     fn take_from_planes(&self, state: &mut State, granule: u64) {
         let line = granule * GRANULE / LINE;
         state.specials.entry(granule).synchronisation = true;
-        self.planes.add_sharers(Side::Write, line, SPECIAL);
+        self.planes.add_sharers(Side::Write, line, SPECIAL | SYNCHRONISES);
         // A stamp made before this fence is found below; who stamps after it finds the mark.
         self.planes.fence();
         for side in [Side::Write, Side::Read] {
-            let mut left = self.planes.sharers(side, line) & !SPECIAL;
-            while left != 0 {
-                let slot = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let cell = self.planes.cell(slot, side, granule);
-                if cell == Cell::EMPTY {
-                    continue;
-                }
-                let access = self.planes.access(slot, side, granule);
-                self.planes.set_cell(slot, side, granule, Cell::EMPTY);
+            for slot in slots_of(self.planes.sharers(side, line)) {
                 let special = state.specials.entry(granule);
-                self.accesses.each(access, cell.bytes(), |bytes, one| {
-                    let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
-                    special.keep(kept, |_| false);
-                });
+                let mut take = |cell: Cell, access| {
+                    self.accesses.each(access, cell.bytes(), |bytes, one| {
+                        let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
+                        special.keep(kept, |_| false);
+                    });
+                };
+                // In this order: who makes room meanwhile is in both places, not in neither.
+                let newest = self.planes.cell(slot, side, granule);
+                let access = self.planes.access(slot, side, granule);
+                if let Some((cell, access)) = self.older(slot, side, granule) {
+                    self.planes.set_older(slot, side, granule, Cell::EMPTY, access);
+                    take(cell, access);
+                }
+                if newest != Cell::EMPTY {
+                    self.planes.set_cell(slot, side, granule, Cell::EMPTY);
+                    take(newest, access);
+                }
             }
         }
     }

@@ -6,8 +6,8 @@
 //! judge           an unordered one: locks, kinds -> finding             (a lock, rare)
 //! ```
 //!
-//! What is known of a location is spread over *planes*, two for each slot: the slot's last write and
-//! its last read. A thread writes the planes of its own slot only, so threads share no shadow they
+//! What is known of a location is spread over *planes*, for each slot: its last write and its last
+//! read, and of each the one before, if that is not stood for by the last. A thread writes the planes of its own slot only, so threads share no shadow they
 //! do not share memory for, and nothing is lost when two of them touch a location at once: each
 //! stamps first and looks then, so at least one sees the other ([`protocol`]; the order of the two
 //! steps is what `tests/analyse/window.rs` tests).
@@ -18,7 +18,8 @@
 //! that is kept of one.
 //!
 //! Two things do not fit into planes and live behind the lock ([`special`]): an access that must be
-//! remembered though a newer one of its slot took its place (its locks were fewer), and locations
+//! remembered though newer ones of its slot took its places (its locks were fewer, or its bytes
+//! others), and locations
 //! that were accessed atomically, every access to which may synchronise.
 //!
 //! What a critical section touched, by which waits are told whose signals they waited for, is found
@@ -44,9 +45,9 @@ pub mod standing;
 
 pub use access::{AccessId, Description};
 pub use cell::Cell;
-pub use detector::{FastHybrid, Outcome};
+pub use detector::{FastHybrid, Keeping, Outcome};
 pub use journal::Journal;
-pub use protocol::{Planes, SPECIAL, Side};
+pub use protocol::{Planes, Side};
 pub use standing::Standing;
 
 /// How many chains of threads have planes of their own.

@@ -12,7 +12,7 @@
 
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, LockSetId};
-use crate::fast::cell::{Bytes, Cell, granules};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
 use crate::fast::standing::Standing;
 
 /// Which of a slot's two planes.
@@ -26,6 +26,23 @@ pub enum Side {
 
 /// Among the writers of a line: some of its granules have more to say ([`crate::fast::special`]).
 pub const SPECIAL: u32 = 1 << 31;
+/// Among the writers of a line: some slot has an older access there ([`Planes::older`]).
+pub const OLDER: u32 = 1 << 30;
+/// Among the writers of a line, beside [`SPECIAL`]: some of its granules are accessed atomically.
+pub const SYNCHRONISES: u32 = 1 << 29;
+/// The slots among sharers.
+const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
+const _: () = assert!(EVERY_SLOT & (SPECIAL | OLDER | SYNCHRONISES) == 0);
+
+/// The slots among sharers, one after the other.
+pub fn slots_of(sharers: u32) -> impl Iterator<Item = usize> {
+    let mut left = sharers & EVERY_SLOT;
+    std::iter::from_fn(move || {
+        let slot = (left != 0).then(|| left.trailing_zeros() as usize)?;
+        left &= left - 1;
+        Some(slot)
+    })
+}
 
 /// Shadow memory. Granules and lines are numbered by address.
 pub trait Planes {
@@ -47,11 +64,16 @@ pub trait Planes {
     fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId;
     /// Sets it.
     fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId);
+    /// An access whose cell a newer one of the slot took without standing for it, one a granule.
+    /// Nothing where there is no room for more planes.
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)>;
+    /// Sets it; the line must be marked with [`OLDER`].
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId);
     /// The slots, a bit each, that have touched the line on this side since it was fresh.
     fn sharers(&self, side: Side, line: u64) -> u32;
     /// Adds some.
     fn add_sharers(&self, side: Side, line: u64, slots: u32);
-    /// Forgets the line's sharers, [`SPECIAL`] included.
+    /// Forgets the line's sharers, and what it is marked with.
     fn clear_sharers(&self, line: u64);
     /// What was written before is visible to all before what is read next is read.
     fn fence(&self);
@@ -92,8 +114,25 @@ pub fn stamp<P: Planes>(
     planes.set_cell(slot, side, granule, Cell::new(standing.tick(), bytes));
 }
 
+/// Puts an access that is about to lose its cell among the older ones, where [`look`] finds it.
+pub fn set_aside<P: Planes>(
+    planes: &P,
+    (slot, side, granule): (usize, Side, u64),
+    (cell, access): (Cell, AccessId),
+) {
+    let line = granule * GRANULE / LINE;
+    planes.set_older(slot, side, granule, cell, access);
+    if planes.sharers(Side::Write, line) & OLDER == 0 {
+        planes.add_sharers(Side::Write, line, OLDER);
+    }
+}
+
 /// Steps 2 to 4 for `start..end`, which lie in one line: calls `suspect` for every cell of another
 /// slot in conflict. Returns the line's writers, for [`SPECIAL`].
+///
+/// An access that loses its cell is put elsewhere before the cell changes, and the line marked. So
+/// the cells are read first, then the mark, then what is older: who finds the newer one in the
+/// cell, finds the mark.
 pub fn look<P: Planes>(
     planes: &P,
     standing: &Standing,
@@ -101,41 +140,60 @@ pub fn look<P: Planes>(
     (start, end): (u64, u64),
     mut suspect: impl FnMut(Suspect),
 ) -> u32 {
-    let line = start / crate::fast::cell::LINE;
+    let line = start / LINE;
     let own = 1 << standing.slot();
     if planes.sharers(side, line) & own == 0 {
         planes.add_sharers(side, line, own);
     }
     planes.fence();
-    let writers = planes.sharers(Side::Write, line);
-    visit(planes, standing, Side::Write, writers & !own, (start, end), &mut suspect);
+    let others = |side| planes.sharers(side, line) & !own;
+    let mut visit = |side, others, age| {
+        visit(planes, standing, (side, age), others, (start, end), &mut suspect);
+    };
+    visit(Side::Write, others(Side::Write), Age::Newest);
     if side == Side::Write {
-        let readers = planes.sharers(Side::Read, line);
-        visit(planes, standing, Side::Read, readers & !own, (start, end), &mut suspect);
+        visit(Side::Read, others(Side::Read), Age::Newest);
     }
-    // Read last: an access that had to make room did so before its cell changed.
+    let writers = planes.sharers(Side::Write, line);
+    if writers & OLDER == 0 {
+        return writers;
+    }
+    visit(Side::Write, others(Side::Write), Age::Older);
+    if side == Side::Write {
+        visit(Side::Read, others(Side::Read), Age::Older);
+    }
+    // Again: an older access, too, may have had to make room.
     planes.sharers(Side::Write, line)
+}
+
+/// Which of what a slot's planes hold of a granule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Newest,
+    Older,
 }
 
 fn visit<P: Planes>(
     planes: &P,
     standing: &Standing,
-    side: Side,
-    slots: u32,
+    (side, age): (Side, Age),
+    others: u32,
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
 ) {
-    let mut left = slots & !SPECIAL;
-    while left != 0 {
-        let slot = left.trailing_zeros() as usize;
-        left &= left - 1;
-        debug_assert!(slot < SLOTS);
+    for slot in slots_of(others) {
         let known = standing.weak(slot);
         for (granule, bytes) in granules(start, end) {
-            let cell = planes.cell(slot, side, granule);
+            let (cell, older) = match age {
+                Age::Newest => (planes.cell(slot, side, granule), None),
+                Age::Older => match planes.older(slot, side, granule) {
+                    Some((cell, access)) => (cell, Some(access)),
+                    None => continue,
+                },
+            };
             let common = cell.bytes() & bytes;
             if common != 0 && cell.tick() > known {
-                let access = planes.access(slot, side, granule);
+                let access = older.unwrap_or_else(|| planes.access(slot, side, granule));
                 suspect(Suspect { slot, cell, access, granule, bytes: common });
             }
         }

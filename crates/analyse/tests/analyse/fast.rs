@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
 /// Shadow of a small memory that begins at [`START`].
 pub struct SmallPlanes {
     cells: Vec<(AtomicU32, AtomicU32)>,
+    older: Vec<(AtomicU32, AtomicU32)>,
     sharers: Vec<[AtomicU32; 2]>,
     granules: u64,
     locks: Vec<Vec<AtomicU32>>,
@@ -36,15 +37,27 @@ impl SmallPlanes {
         let cells = SLOTS as u64 * 2 * granules;
         SmallPlanes {
             cells: (0..cells).map(|_| Default::default()).collect(),
+            older: (0..cells).map(|_| Default::default()).collect(),
             sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
             granules,
             locks: (0..SLOTS).map(|_| (0..1024).map(|_| AtomicU32::new(0)).collect()).collect(),
         }
     }
 
-    fn at(&self, slot: usize, side: Side, granule: u64) -> &(AtomicU32, AtomicU32) {
+    fn number(&self, slot: usize, side: Side, granule: u64) -> usize {
         let plane = (slot * 2 + side as usize) as u64;
-        &self.cells[(plane * self.granules + granule - START / GRANULE) as usize]
+        (plane * self.granules + granule - START / GRANULE) as usize
+    }
+
+    fn at(&self, slot: usize, side: Side, granule: u64) -> &(AtomicU32, AtomicU32) {
+        &self.cells[self.number(slot, side, granule)]
+    }
+
+    fn forget(&self, slot: usize, granule: u64) {
+        for side in [Side::Write, Side::Read] {
+            self.set_cell(slot, side, granule, Cell::EMPTY);
+            self.set_older(slot, side, granule, Cell::EMPTY, AccessId::default());
+        }
     }
 
     fn of_line(&self, line: u64) -> &[AtomicU32; 2] {
@@ -78,6 +91,15 @@ impl Planes for SmallPlanes {
     fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
         self.at(slot, side, granule).1.store(access.0, SeqCst);
     }
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
+        let (cell, access) = &self.older[self.number(slot, side, granule)];
+        Some((Cell(cell.load(SeqCst)), AccessId(access.load(SeqCst))))
+    }
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId) {
+        let older = &self.older[self.number(slot, side, granule)];
+        older.1.store(access.0, SeqCst);
+        older.0.store(cell.0, SeqCst);
+    }
     fn sharers(&self, side: Side, line: u64) -> u32 {
         self.of_line(line)[side as usize].load(SeqCst)
     }
@@ -93,20 +115,16 @@ impl Planes for SmallPlanes {
     fn clear(&self, start: u64, end: u64) {
         for line in start / LINE..end / LINE {
             for slot in 0..SLOTS {
-                for side in [Side::Write, Side::Read] {
-                    for granule in line * LINE / GRANULE..(line + 1) * LINE / GRANULE {
-                        self.set_cell(slot, side, granule, Cell::EMPTY);
-                    }
+                for granule in line * LINE / GRANULE..(line + 1) * LINE / GRANULE {
+                    self.forget(slot, granule);
                 }
             }
             self.clear_sharers(line);
         }
     }
     fn clear_slot(&self, slot: usize) {
-        for side in [Side::Write, Side::Read] {
-            for granule in 0..self.granules {
-                self.set_cell(slot, side, START / GRANULE + granule, Cell::EMPTY);
-            }
+        for granule in 0..self.granules {
+            self.forget(slot, START / GRANULE + granule);
         }
     }
 }
@@ -165,7 +183,7 @@ fn access(
         standing,
         side,
         bytes,
-        |_| true,
+        |_, _| true,
         || {
             detector.describe(Description {
                 kind: Kind::Access(kind),

@@ -7,7 +7,7 @@ use crate::fast::detector;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, granules};
-use raddle_analyse::fast::protocol::{Suspect, look, stamp};
+use raddle_analyse::fast::protocol::{Suspect, look, set_aside, stamp};
 use raddle_analyse::fast::{Journal, Planes, Side, Standing};
 use raddle_model::ThreadId;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 struct OneLine {
     cells: [[AtomicU32; 2]; 2],
     accesses: [[AtomicU32; 2]; 2],
+    older: [[AtomicU32; 2]; 2],
+    older_accesses: [[AtomicU32; 2]; 2],
     sharers: [AtomicU32; 2],
     /// Left out where a test shows that it is needed.
     without_fence: bool,
@@ -48,6 +50,15 @@ impl Planes for OneLine {
     }
     fn set_access(&self, slot: usize, side: Side, _: u64, access: AccessId) {
         self.accesses[slot][side as usize].store(access.0, Ordering::Release);
+    }
+    fn older(&self, slot: usize, side: Side, _: u64) -> Option<(Cell, AccessId)> {
+        let cell = Cell(self.older[slot][side as usize].load(Ordering::Acquire));
+        let access = AccessId(self.older_accesses[slot][side as usize].load(Ordering::Acquire));
+        Some((cell, access))
+    }
+    fn set_older(&self, slot: usize, side: Side, _: u64, cell: Cell, access: AccessId) {
+        self.older_accesses[slot][side as usize].store(access.0, Ordering::Release);
+        self.older[slot][side as usize].store(cell.0, Ordering::Release);
     }
     fn sharers(&self, side: Side, _: u64) -> u32 {
         self.sharers[side as usize].load(Ordering::Acquire)
@@ -134,6 +145,28 @@ fn two_writes() {
 fn a_write_and_a_read_of_some_of_its_bytes() {
     never_both_blind([WRITE, READ_WITHIN], Line::Fresh);
     never_both_blind([WRITE, READ_WITHIN], Line::Shared);
+}
+
+/// While an access makes room for a newer one of its thread, it is in sight.
+#[test]
+fn who_makes_room_is_seen() {
+    let standings = standings();
+    let (slot, tick) = (standings[1].slot(), standings[1].tick());
+    loom::model(move || {
+        let planes = loom::sync::Arc::new(OneLine::default());
+        let (was, older) = (AccessId(10 + slot as u32), Cell::new(tick, 0b1100));
+        planes.set_access(slot, Side::Write, GRANULE_NUMBER, was);
+        planes.set_cell(slot, Side::Write, GRANULE_NUMBER, older);
+        planes.add_sharers(Side::Write, 0x1000 / 64, 1 << slot);
+        let theirs = loom::sync::Arc::clone(&planes);
+        let other = loom::thread::spawn(move || {
+            set_aside(&*theirs, (slot, Side::Write, GRANULE_NUMBER), (older, was));
+            theirs.set_cell(slot, Side::Write, GRANULE_NUMBER, Cell::new(tick + 1, 0b0001));
+        });
+        let seen = touch(&planes, &standings[0], READ_WITHIN);
+        assert!(seen.iter().any(|suspect| suspect.cell == older), "out of sight");
+        other.join().expect("no panic");
+    });
 }
 
 /// The test can fail: looking before the stamp is visible is the window that must not be.

@@ -8,11 +8,13 @@
 use super::{Analysis, Engine};
 use crate::memory::shadow::Shadow;
 use crate::memory::target;
+use crate::middle::{Merge, Middle};
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::{Description, FastHybrid, Outcome, Planes, Side};
+use raddle_analyse::fast::cell::{GRANULE, granules};
+use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind, StackId};
 
@@ -130,10 +132,17 @@ impl Analysis {
             fast.touches(thread.id, (start, end));
         }
         let mut kept = std::mem::take(&mut thread.accesses.kept);
-        let keeps = |granule| !own_stack && kept.may_keep(granule);
+        let keeps = |granule, keeping| {
+            !own_stack && (keeping == Keeping::Older || kept.may_keep(granule))
+        };
+        let was = Merging::before(fast, &standing, side, (start, end));
+        let mut described = None;
         let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
-            describe(fast, probe, thread, spot, touching)
+            *described.insert(describe(fast, probe, thread, spot, touching))
         });
+        if let (Some(was), Some(new), Some(middle)) = (was, described, &mut thread.middle) {
+            was.after(fast, new, middle);
+        }
         thread.accesses.kept = kept;
         let decided = was_undecided && !standing.is_undecided();
         thread.standing = Some(standing);
@@ -142,6 +151,40 @@ impl Analysis {
         }
         self.report(thread);
         outcome == Outcome::Done
+    }
+}
+
+/// An access to some bytes of a granule of which its segment has touched others: what stands for both is
+/// remembered, so that the next one like it need not come here.
+struct Merging {
+    place: (usize, Side, u64),
+    old: AccessId,
+    bytes: u32,
+}
+
+impl Merging {
+    /// Nothing if it is no such access.
+    fn before(
+        fast: &FastHybrid<Shadow>,
+        standing: &Standing,
+        side: Side,
+        (start, end): (u64, u64),
+    ) -> Option<Merging> {
+        let mut touched = granules(start, end);
+        let ((granule, bytes), None) = (touched.next()?, touched.next()) else { return None };
+        let cell = fast.planes().cell(standing.slot(), side, granule);
+        let left = cell.bytes() & !bytes;
+        (cell.tick() == standing.tick() && left != 0).then(|| Merging {
+            place: (standing.slot(), side, granule),
+            old: fast.planes().access(standing.slot(), side, granule),
+            bytes: left << GRANULE | bytes,
+        })
+    }
+
+    fn after(self, fast: &FastHybrid<Shadow>, new: AccessId, middle: &mut Middle) {
+        let Merging { place: (slot, side, granule), old, bytes } = self;
+        let merged = fast.planes().access(slot, side, granule);
+        middle.remember_merge(Merge { old, new, bytes, merged });
     }
 }
 

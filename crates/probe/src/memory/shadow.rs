@@ -11,19 +11,22 @@
 //!               r       its cells in region r           ~r      its cells in region r
 //! ```
 //!
-//! With a fixed layout the windows are 512 GiB wide; where the kernel places things at random they
-//! must be 2 TiB, and there is room for fewer planes. Memory outside the windows is not watched.
+//! With a fixed layout the windows are 256 GiB wide; where the kernel places things at random they
+//! must be 2 TiB, and there is room for fewer slots, and none for planes of older accesses. Memory outside the windows is not watched.
 //! Everything is reserved, and backed by the kernel when touched.
 
 use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
+use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{AccessId, Planes, SLOTS, Side};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const ADDRESS_BITS: u32 = 47;
-/// Regions of a slot: cells and accesses of its writes and reads.
+/// Regions of a slot: cells and accesses of its writes and reads; and, if there is room, the same again
+/// for older ones.
 const REGIONS: usize = 4;
+const REGIONS_WITH_OLDER: usize = 8;
 /// Keys move lines within this, and nothing else.
 const CHUNK: u64 = 64 * 1024;
 
@@ -33,6 +36,8 @@ pub struct Shadow {
     /// Addresses above this bit tell the windows.
     window_bits: u32,
     slots: usize,
+    /// Regions of each.
+    regions: usize,
     /// Where the lines' sharers are, two words a line.
     sharers: u64,
     /// Slots whose planes are reserved.
@@ -50,8 +55,9 @@ impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
     pub fn new() -> Option<Shadow> {
         let narrow = Shadow {
-            window_bits: 39,
+            window_bits: 38,
             slots: SLOTS,
+            regions: REGIONS_WITH_OLDER,
             sharers: 0x3000_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
@@ -59,6 +65,7 @@ impl Shadow {
         let wide = Shadow {
             window_bits: 41,
             slots: 6,
+            regions: REGIONS,
             sharers: 0x3200_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
@@ -96,9 +103,9 @@ impl Shadow {
         self.alike + (ALIKE + TICKS * slot as u64) * 4
     }
 
-    /// The key of one of a slot's four regions.
-    pub fn region(&self, slot: usize, number: usize) -> u64 {
-        self.region_key(slot * REGIONS + number)
+    /// The key of one of a slot's regions, if it has so many.
+    pub fn region(&self, slot: usize, number: usize) -> Option<u64> {
+        (number < self.regions).then(|| self.region_key(slot * self.regions + number))
     }
 
     /// The same reservations, all forgotten, for a forked child.
@@ -107,6 +114,7 @@ impl Shadow {
         Shadow {
             window_bits: self.window_bits,
             slots: self.slots,
+            regions: self.regions,
             sharers: self.sharers,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
             alike: self.alike,
@@ -143,7 +151,7 @@ impl Shadow {
         if slot >= self.slots {
             return None;
         }
-        for region in slot * REGIONS..(slot + 1) * REGIONS {
+        for region in slot * self.regions..(slot + 1) * self.regions {
             for start in self.windows() {
                 reserve((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits)?;
             }
@@ -210,21 +218,37 @@ impl Planes for Shadow {
     }
 
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
-        Cell(self.word(slot * REGIONS + side as usize, granule).load(Ordering::Acquire))
+        Cell(self.word(slot * self.regions + side as usize, granule).load(Ordering::Acquire))
     }
 
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
-        self.word(slot * REGIONS + side as usize, granule).store(cell.0, Ordering::Release);
+        self.word(slot * self.regions + side as usize, granule).store(cell.0, Ordering::Release);
     }
 
     fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId {
-        let region = slot * REGIONS + 2 + side as usize;
+        let region = slot * self.regions + 2 + side as usize;
         AccessId(self.word(region, granule).load(Ordering::Acquire))
     }
 
     fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
-        let region = slot * REGIONS + 2 + side as usize;
+        let region = slot * self.regions + 2 + side as usize;
         self.word(region, granule).store(access.0, Ordering::Release);
+    }
+
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
+        if self.regions < REGIONS_WITH_OLDER {
+            return None;
+        }
+        let region = slot * self.regions + REGIONS + side as usize;
+        let cell = Cell(self.word(region, granule).load(Ordering::Acquire));
+        Some((cell, AccessId(self.word(region + 2, granule).load(Ordering::Acquire))))
+    }
+
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId) {
+        debug_assert_eq!(self.regions, REGIONS_WITH_OLDER);
+        let region = slot * self.regions + REGIONS + side as usize;
+        self.word(region + 2, granule).store(access.0, Ordering::Release);
+        self.word(region, granule).store(cell.0, Ordering::Release);
     }
 
     fn sharers(&self, side: Side, line: u64) -> u32 {
@@ -254,14 +278,14 @@ impl Planes for Shadow {
         }
         self.clear_lines(start, first);
         self.clear_lines(last, end);
-        for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
+        for region in 0..self.reserved.load(Ordering::Acquire) * self.regions {
             discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }
         discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
     }
 
     fn clear_slot(&self, slot: usize) {
-        for region in slot * REGIONS..(slot + 1) * REGIONS {
+        for region in slot * self.regions..(slot + 1) * self.regions {
             for start in self.windows() {
                 discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
             }
@@ -274,13 +298,15 @@ impl Shadow {
     /// Clears whole lines: of those who shared them, the cells; then who shared them.
     fn clear_lines(&self, start: u64, end: u64) {
         for line in start / LINE..end / LINE {
+            let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
+            let has_older = self.sharers(Side::Write, line) & OLDER != 0;
             for side in [Side::Write, Side::Read] {
-                let mut left = self.sharers(side, line) & ((1 << self.slots) - 1);
-                while left != 0 {
-                    let slot = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    for granule in line * LINE / GRANULE..(line + 1) * LINE / GRANULE {
+                for slot in slots_of(self.sharers(side, line)) {
+                    for granule in granules.clone() {
                         self.set_cell(slot, side, granule, Cell::EMPTY);
+                        if has_older {
+                            self.set_older(slot, side, granule, Cell::EMPTY, AccessId::default());
+                        }
                     }
                 }
             }

@@ -7,8 +7,9 @@
 //!
 //! In both: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot.
 
-use super::{Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE};
+use super::{MERGE_BITS, Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE};
 use crate::trampoline;
+use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
@@ -94,7 +95,8 @@ core::arch::global_asm!(
 .endm
 
 # Who shares the line of \address on the side that matters, without ourselves: in \others. On by label 9
-# if nobody does, by 7 if there is more to be looked at. Uses rdi, rsi.
+# if nobody does, by 7 if there is more to be looked at. Who is alone has nothing older of others.
+# Uses rdi, rsi.
 .macro raddle_sharers side, address, others
  mov rdi, \address
  shr rdi, 6
@@ -119,6 +121,102 @@ core::arch::global_asm!(
  and \others, esi
  jz 9f
  js 7f
+ btr \others, {older_bit}
+ jnc 1f
+ test \others, \others
+ jnz 7f
+ jmp 9f
+1:
+.endm
+
+# After the cells were looked at: what lost its cell meanwhile was put elsewhere first, and the line marked.
+# On by label 7 if it is. Uses rdi.
+.macro raddle_look_again address
+ mov rdi, \address
+ shr rdi, 6
+ shl rdi, 3
+ add rdi, [rax + {sharers}]
+ test dword ptr [rdi], {marks}
+ jnz 7f
+.endm
+
+# An old cell of the own slot loses its place: what of it is not stood for, r10d, is put among the older ones,
+# if it stands for what is there. Else on to Rust by label 6. rsi the cell's place, rdi the access's, r9
+# an address in the line. Uses rbx, r11.
+.macro raddle_set_aside side
+ mov r11, [rax + {older_cells} + \side]
+ test r11, r11
+ jz 6f
+ xor r11, rsi
+ mov ebx, [r11]
+ test ebx, ebx
+ jz .Lraddle_set\@
+ not r10d
+ and ebx, r10d
+ not r10d
+ test ebx, 0xf
+ jnz 6f
+ # The locks held: none when the newer of the two was made, or the same.
+ mov [rax + {saved} + 72], rdx
+ mov [rax + {saved} + 80], rdi
+ mov rdx, [rax + {own_locks}]
+ mov ebx, r10d
+ shr ebx, 4
+ mov ebx, [rdx + rbx * 4]
+ mov edi, [r11]
+ shr edi, 4
+ mov edi, [rdx + rdi * 4]
+ mov rdx, [rax + {saved} + 72]
+ cmp ebx, edi
+ mov rdi, [rax + {saved} + 80]
+ je .Lraddle_set\@
+ test ebx, ebx
+ jnz 6f
+.Lraddle_set\@:
+ # What first, then when, then the mark; the cell itself changes later.
+ mov ebx, [rdi]
+ xor rdi, [rax + {older_accesses} + \side]
+ mov [rdi], ebx
+ xor rdi, [rax + {older_accesses} + \side]
+ mov [r11], r10d
+ mov rbx, r9
+ shr rbx, 6
+ shl rbx, 3
+ add rbx, [rax + {sharers}]
+ test dword ptr [rbx], {older_mark}
+ jnz .Lraddle_marked\@
+ lock or dword ptr [rbx], {older_mark}
+.Lraddle_marked\@:
+.endm
+
+# The access in edx to the bytes ecx, and what the own cell ebx has of others in the same segment by the
+# access at rdi: in edx what stands for both, if that is known and it is one granule; else on to Rust by
+# label 6. Uses rbx, r10, r11.
+.macro raddle_merge
+ test r8, -16
+ jnz 6f
+ mov r10d, ecx
+ not r10d
+ and r10d, ebx
+ and r10d, 0xf
+ shl r10d, 4
+ or r10d, ecx
+ mov r11d, [rdi]
+ imul ebx, r11d, {spread}
+ add ebx, edx
+ imul ebx, ebx, {spread_site}
+ add ebx, r10d
+ imul ebx, ebx, {spread}
+ shr ebx, {merge_shift}
+ shl ebx, 4
+ add rbx, [rax + {merges}]
+ cmp [rbx], r11d
+ jne 6f
+ cmp [rbx + 4], edx
+ jne 6f
+ cmp [rbx + 8], r10d
+ jne 6f
+ mov edx, [rbx + 12]
 .endm
 
 # The cell at offset `at` of the plane `side` (0 writes, 8 reads) of slot rsi: ordered, or excluded?
@@ -140,16 +238,12 @@ core::arch::global_asm!(
 5:
 .endm
 
-# Is what the own cell at offset `at` held stood for? All its bytes must be; and no lock is held now, or
-# those held then were alike, or it is the own stack.
+# Is what the own cell at offset `at` held stood for? No lock is held now, or those held then were
+# alike, or it is the own stack. If not: label 8.
 .macro raddle_own at
  mov esi, [rbx + \at]
  test esi, esi
  jz 5f
- mov r8d, esi
- not r8d
- test r8d, 0xf
- jnz 6f
  cmp dword ptr [rax + {no_locks}], 0
  jne 5f
  shr esi, 4
@@ -160,9 +254,9 @@ core::arch::global_asm!(
  cmp esi, [rax + {alike}]
  je 5f
  cmp rcx, [rax + {stack}]
- jb 6f
+ jb 8f
  cmp rcx, [rax + {stack} + 8]
- jae 6f
+ jae 8f
 5:
 .endm
 
@@ -238,7 +332,11 @@ core::arch::global_asm!(
  lea edi, [r8 - 1]
  and r8d, edi
  jnz 4b
+ raddle_look_again rcx
  raddle_exits raddle_restore
+8:
+ mov edx, 4 << \wide
+ jmp \general
 .endm
 
 # The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
@@ -309,8 +407,9 @@ core::arch::global_asm!(
  ret
 2:
  raddle_describe rcx
- # The own cells. Those of this segment that touch other bytes by the same access are added to; those
- # of older segments must be stood for, unless it is the own stack.
+ mov [rax + {stamped}], edx
+ # The own cells. Those of this segment that touch other bytes are added to; of older segments, what is
+ # not stood for is put aside, unless it is the own stack.
  mov rcx, r8
  mov rsi, r9
  xor rsi, [rax + {cells} + \side]
@@ -332,7 +431,8 @@ core::arch::global_asm!(
  not r10d
  and r10d, ebx
  test r10d, 0xf
- jnz 6f
+ jz 5f
+ raddle_merge
  jmp 5f
 3:
  cmp r9, [rax + {stack}]
@@ -340,20 +440,26 @@ core::arch::global_asm!(
  cmp r9, [rax + {stack} + 8]
  jb 5f
 4:
- mov r10d, ecx
- not r10d
+ # The bytes that are touched again are stood for if the locks are no more.
+ mov r10d, ebx
+ cmp dword ptr [rax + {no_locks}], 0
+ jne 3f
+ shr ebx, 4
+ mov r11, [rax + {own_locks}]
+ mov ebx, [r11 + rbx * 4]
+ mov r11, [rax + {alike_table}]
+ mov ebx, [r11 + rbx * 4]
+ cmp ebx, [rax + {alike}]
+ jne 4f
+3:
+ mov ebx, ecx
+ and ebx, 0xf
+ not ebx
  and r10d, ebx
  test r10d, 0xf
- jnz 6f
- cmp dword ptr [rax + {no_locks}], 0
- jne 5f
- shr ebx, 4
- mov r10, [rax + {own_locks}]
- mov ebx, [r10 + rbx * 4]
- mov r10, [rax + {alike_table}]
- mov ebx, [r10 + rbx * 4]
- cmp ebx, [rax + {alike}]
- jne 6f
+ jz 5f
+4:
+ raddle_set_aside \side
 5:
  add rsi, 4
  add rdi, 4
@@ -391,7 +497,6 @@ core::arch::global_asm!(
  add rdi, 4
  shr rcx, 4
  jnz 1b
- mov [rax + {stamped}], edx
  raddle_note \side, r9, r8
  lock or dword ptr [rax + {stamped}], 0
  # Look.
@@ -406,6 +511,7 @@ core::arch::global_asm!(
  lea edi, [r11 - 1]
  and r11d, edi
  jnz 8b
+ raddle_look_again r9
  raddle_exits raddle_restore_all
 .endm
 
@@ -470,6 +576,13 @@ raddle_middle_read_sized:
 raddle_middle_end:
 "#,
     saved = const offset_of!(Middle, saved),
+    older_cells = const offset_of!(Middle, older_cells),
+    older_accesses = const offset_of!(Middle, older_accesses),
+    older_bit = const OLDER.trailing_zeros(),
+    older_mark = const OLDER,
+    marks = const (OLDER | SPECIAL) as i32,
+    merges = const offset_of!(Middle, merges),
+    merge_shift = const u32::BITS - MERGE_BITS,
     segment = const offset_of!(Middle, segment),
     cells = const offset_of!(Middle, cells),
     accesses = const offset_of!(Middle, accesses),

@@ -2,8 +2,8 @@
 
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
-use crate::fast::cell::{Cell, LINE, granules, lines};
-use crate::fast::protocol::{Planes, SPECIAL, Side, look};
+use crate::fast::cell::{Bytes, Cell, LINE, granules, lines};
+use crate::fast::protocol::{Planes, Side, look, slots_of};
 use crate::fast::special::Kept;
 use crate::touch::Kind;
 use raddle_model::Event;
@@ -81,21 +81,28 @@ impl<P: Planes> FastHybrid<P> {
     fn clear_bytes(&self, start: u64, end: u64) {
         for part in lines(start, end) {
             for side in [Side::Write, Side::Read] {
-                let mut left = self.planes.sharers(side, part.0 / LINE) & !SPECIAL;
-                while left != 0 {
-                    let slot = left.trailing_zeros() as usize;
-                    left &= left - 1;
+                for slot in slots_of(self.planes.sharers(side, part.0 / LINE)) {
                     for (granule, bytes) in granules(part.0, part.1) {
                         let cell = self.planes.cell(slot, side, granule);
-                        if cell.bytes() & bytes != 0 {
-                            let rest = cell.bytes() & !bytes;
-                            let rest =
-                                if rest == 0 { Cell::EMPTY } else { Cell::new(cell.tick(), rest) };
+                        if let Some(rest) = without(cell, bytes) {
                             self.planes.set_cell(slot, side, granule, rest);
+                        }
+                        if let Some((cell, access)) = self.older(slot, side, granule)
+                            && let Some(rest) = without(cell, bytes)
+                        {
+                            self.planes.set_older(slot, side, granule, rest, access);
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// What is left of a cell when some of its bytes are forgotten; nothing if it has none of them.
+fn without(cell: Cell, bytes: Bytes) -> Option<Cell> {
+    (cell.bytes() & bytes != 0).then(|| match cell.bytes() & !bytes {
+        0 => Cell::EMPTY,
+        rest => Cell::new(cell.tick(), rest),
+    })
 }

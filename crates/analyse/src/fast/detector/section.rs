@@ -1,9 +1,9 @@
 //! What critical sections touched: by this, waits are told whose signals they waited for.
 
 use super::{FastHybrid, State};
-use crate::fast::cell::{Bytes, Cell, GRANULE, LINE};
+use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
-use crate::fast::protocol::{Planes, SPECIAL, Side};
+use crate::fast::protocol::{Planes, Side, slots_of};
 use raddle_model::clock::Stamp;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
@@ -77,14 +77,13 @@ impl<P: Planes> FastHybrid<P> {
             if !self.planes.covers(granule * GRANULE, (granule + 1) * GRANULE) {
                 continue;
             }
-            let mut left = self.planes.sharers(Side::Write, granule * GRANULE / LINE) & !SPECIAL;
-            while left != 0 {
-                let slot = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let cell = self.planes.cell(slot, Side::Write, granule);
-                if cell != Cell::EMPTY && cell.bytes() & bytes != 0 && under_lock(slot, cell.tick())
-                {
-                    writes.push(state.when(slot, cell.tick()));
+            for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
+                let newest = self.planes.cell(slot, Side::Write, granule);
+                let older = self.older(slot, Side::Write, granule).map(|(cell, _)| cell);
+                for cell in std::iter::once(newest).chain(older) {
+                    if cell.bytes() & bytes != 0 && under_lock(slot, cell.tick()) {
+                        writes.push(state.when(slot, cell.tick()));
+                    }
                 }
             }
             let kept = state.specials.get(granule).into_iter().flat_map(|special| &special.kept);
