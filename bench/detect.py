@@ -28,12 +28,13 @@ WORST_LIMIT = 1.5  # on the worst program, x gcc's
 PEAK_FACTOR, PEAK_ADDED_MB = 5, 100  # peak memory: at most so many times native, and so much more
 SCALING_LIMIT = 1.5  # processor time per access, 512 threads x 2 threads
 
-# Arguments: chosen so that helgrind, the slowest peer, takes seconds (small) or up to a minute (full).
+# Arguments: chosen so that helgrind, the slowest peer, takes seconds (small; natively hundredths of one, so that what it takes
+# to start counts) or a minute (full; natively about half a second, so that it does not).
 SIZES = {
     "small": {"sort": ("300000",), "matmul": ("160",), "hash": ("60000",), "fft": ("16",),
               "radix": ("200000",), "compress": ("1",), "server": ("1000",)},
-    "full": {"sort": ("3000000",), "matmul": ("400",), "hash": ("500000",), "fft": ("18",),
-             "radix": ("2000000",), "compress": ("8",), "server": ("10000",)},
+    "full": {"sort": ("12000000",), "matmul": ("800",), "hash": ("1000000",), "fft": ("22",),
+             "radix": ("20000000",), "compress": ("64",), "server": ("10000",)},
 }
 REAL_MEGABYTES = {"small": 1, "full": 10}
 SCALING_ACCESSES = {"small": 1_000_000, "full": 20_000_000}

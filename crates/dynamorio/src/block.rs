@@ -376,17 +376,11 @@ impl Point<'_> {
         self.create_1_2(dr::OP_and, reg(scratch.register), number, reg(scratch.register));
     }
 
-    /// Jumps to `label` when memory at `scratch`, of four or eight bytes, equals the slot. Leaves the
+    /// Jumps to `label` when the four bytes of memory at `scratch` equal the slot's lower half. Leaves the
     /// memory in `scratch`. The flags must be ours. A fault of the load counts as the application's.
-    pub fn skip_if_memory_is_slot(
-        &mut self,
-        scratch: &Scratch,
-        wide: bool,
-        slot: Slot,
-        label: &Label,
-    ) {
-        let size = if wide { dr::OPSZ_8 } else { dr::OPSZ_4 };
-        let value = self.sized(scratch, wide);
+    pub fn skip_if_memory_is_slot(&mut self, scratch: &Scratch, slot: Slot, label: &Label) {
+        let size = dr::OPSZ_4;
+        let value = self.sized(scratch, false);
         let memory = base_disp(scratch.register, 0, 0, 0, size);
         self.create_faulting_1_1(dr::OP_mov_ld, value, memory);
         let slot = self.slot(slot, size);
@@ -394,8 +388,40 @@ impl Point<'_> {
         self.jump(dr::OP_jz, label);
     }
 
-    /// Jumps to `label` unless the eight bytes at `base + offset` equal `value`. The flags must be
-    /// ours. A fault of the load counts as the application's.
+    /// `to = scratch ^ from`, their lower halves; `scratch` has it, too. The flags must be ours.
+    pub fn differ_from_slot(&mut self, scratch: &Scratch, from: Slot, to: Slot) {
+        let from = self.slot(from, dr::OPSZ_4);
+        let value = self.sized(scratch, false);
+        self.create_1_2(dr::OP_xor, value, from, value);
+        let to = self.slot(to, dr::OPSZ_4);
+        self.create_1_1(dr::OP_mov_st, to, value);
+    }
+
+    /// Jumps to `label` if none of these bits of the slot's lower half is set. The flags must be ours.
+    pub fn skip_unless_slot_has(&mut self, slot: Slot, bits: i32, label: &Label) {
+        let slot = self.slot(slot, dr::OPSZ_4);
+        self.create_0_2(dr::OP_test, slot, immediate(i64::from(bits), dr::OPSZ_4));
+        self.jump(dr::OP_jz, label);
+    }
+
+    /// Jumps to `label` if one of these bits of `scratch` is set. The flags must be ours.
+    pub fn skip_if_has(&mut self, scratch: &Scratch, bits: i32, label: &Label) {
+        let value = self.sized(scratch, false);
+        self.create_0_2(dr::OP_test, value, immediate(i64::from(bits), dr::OPSZ_4));
+        self.jump(dr::OP_jnz, label);
+    }
+
+    /// Jumps to `label` if a bit of the slot's lower half is set: the one with the number in `scratch`, which
+    /// is less than 32. The flags must be ours.
+    pub fn skip_if_slot_has_bit(&mut self, slot: Slot, scratch: &Scratch, label: &Label) {
+        let slot = self.slot(slot, dr::OPSZ_4);
+        let number = self.sized(scratch, false);
+        self.create_0_2(dr::OP_bt, slot, number);
+        self.jump(dr::OP_jb, label);
+    }
+
+    /// Jumps to `label` unless the four bytes at `base + offset` equal the lower half of `value`. The
+    /// flags must be ours. A fault of the load counts as the application's.
     pub fn skip_unless_memory_is(
         &mut self,
         base: &Scratch,
@@ -403,10 +429,11 @@ impl Point<'_> {
         value: &Scratch,
         label: &Label,
     ) {
-        let memory = base_disp(base.register, 0, 0, offset, dr::OPSZ_8);
+        let memory = base_disp(base.register, 0, 0, offset, dr::OPSZ_4);
+        let value = self.sized(value, false);
         // SAFETY: valid operands; the list takes over the instruction.
         let compare = unsafe {
-            let (opcode, value) = (dr::OP_cmp as i32, reg(value.register));
+            let opcode = dr::OP_cmp as i32;
             dr::instr_create_0dst_2src(self.context, opcode, memory, value)
         };
         self.before_faulting(compare);

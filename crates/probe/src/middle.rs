@@ -14,6 +14,7 @@ mod path;
 use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
 use raddle_analyse::fast::access::AccessId;
+use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, TICK_AT};
 use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
@@ -33,6 +34,10 @@ const SPREAD: u32 = 0x85EB_CA6B;
 /// Merged accesses that are remembered for a thread, and how one is found.
 const MERGES: usize = 1 << MERGE_BITS;
 const MERGE_BITS: u32 = 12;
+/// A cell without its access, as high as it goes: cells are compared by their ticks so, and the tick itself
+/// is then behind this shift.
+const ACCESS_SHIFT: u32 = u64::BITS - ACCESS_AT;
+const TICK_SHIFT: u32 = ACCESS_SHIFT + TICK_AT;
 /// No lock set is like this.
 const UNLIKE: u32 = u32::MAX;
 
@@ -42,10 +47,10 @@ const UNLIKE: u32 = u32::MAX;
 pub struct Middle {
     segment: u64,
     cells: [u64; 2],
-    accesses: [u64; 2],
-    /// From the own cells, and accesses, to those of older ones; zero if there are none.
+    /// From the own cells to those of older ones.
     older_cells: [u64; 2],
-    older_accesses: [u64; 2],
+    /// Own cells up to this one need not be kept, as the assembly compares it.
+    settled: u64,
     sharers: u64,
     rows: u64,
     merges: u64,
@@ -63,11 +68,11 @@ pub struct Middle {
     look: u32,
     /// Those that were, and how many.
     pub journal: Journal,
-    limits: [u32; ROOM],
+    /// By slot, the last tick that is ordered before, as the assembly compares it.
+    limits: [u64; ROOM],
     cell_keys: [[u64; 2]; ROOM],
-    access_keys: [[u64; 2]; ROOM],
-    /// What [`Middle::older_cells`] and [`Middle::older_accesses`] are, by slot.
-    older_keys: [[[u64; 2]; 2]; ROOM],
+    /// What [`Middle::older_cells`] is, by slot.
+    older_keys: [[u64; 2]; ROOM],
     /// By slot, the table of lock sets held.
     lock_tables: [u64; ROOM],
     /// The own one.
@@ -104,7 +109,7 @@ struct RowHead {
 pub struct Merge {
     pub old: AccessId,
     pub new: AccessId,
-    /// The bytes that are left of the old one, above the four of the new one.
+    /// The bytes that are left of the old one, above those of the new one.
     pub bytes: u32,
     pub merged: AccessId,
 }
@@ -114,26 +119,15 @@ impl Middle {
     pub fn new(shadow: &Shadow) -> Option<Box<Middle>> {
         let memory = Reservation::new(ROWS * ROW_SIZE)?;
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
-        let region = |slot: usize, number: usize| {
-            if slot < shadow.slots() { shadow.region(slot, number) } else { None }
-        };
-        let keys = |offset: usize| {
-            std::array::from_fn(|slot| {
-                [0, 1].map(|side| region(slot, offset + side).unwrap_or(0))
-            })
-        };
-        let from_to = |slot, from: usize, to: usize| {
-            [0, 1].map(|side| match (region(slot, from + side), region(slot, to + side)) {
-                (Some(from), Some(to)) => from ^ to,
-                _ => 0,
-            })
+        const SIDES: [Side; 2] = [Side::Write, Side::Read];
+        let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
+            std::array::from_fn(|slot| if slot < shadow.slots() { keys(slot) } else { [0; 2] })
         };
         Some(Box::new(Middle {
             segment: 0,
             cells: [0; 2],
-            accesses: [0; 2],
             older_cells: [0; 2],
-            older_accesses: [0; 2],
+            settled: 0,
             sharers: shadow.sharers_base(),
             rows: memory.start(),
             merges: merged.start(),
@@ -147,9 +141,10 @@ impl Middle {
             look: 0,
             journal: Journal::default(),
             limits: [0; ROOM],
-            cell_keys: keys(0),
-            access_keys: keys(2),
-            older_keys: std::array::from_fn(|slot| [from_to(slot, 0, 4), from_to(slot, 2, 6)]),
+            cell_keys: by_slot(&|slot| SIDES.map(|side| shadow.key(slot, side))),
+            older_keys: by_slot(&|slot| {
+                SIDES.map(|side| shadow.key(slot, side) ^ shadow.older_key(slot, side))
+            }),
             lock_tables: std::array::from_fn(|slot| {
                 if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
             }),
@@ -165,11 +160,11 @@ impl Middle {
         let slot = standing.slot();
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
-        self.accesses = self.access_keys[slot];
-        [self.older_cells, self.older_accesses] = self.older_keys[slot];
+        self.older_cells = self.older_keys[slot];
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.locks = standing.locks().0;
+        self.settled = up_to(standing.settled());
         self.no_locks = u32::from(self.locks == 0);
         self.alike = alike.unwrap_or(UNLIKE);
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
@@ -177,7 +172,7 @@ impl Middle {
         self.rows =
             if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
         for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
-            *limit = standing.weak(slot) << 4 | 0xf;
+            *limit = up_to(standing.weak(slot));
         }
     }
 
@@ -216,6 +211,11 @@ impl Middle {
     pub fn remember_merge(&mut self, merge: Merge) {
         self.merged.write_at(merge_of(&merge) * size_of::<Merge>(), merge);
     }
+}
+
+/// What cells of this tick and of earlier ones do not exceed, without their accesses and as high as they go.
+fn up_to(tick: u32) -> u64 {
+    u64::from(tick.min(LAST_TICK)) << TICK_SHIFT | ((1 << TICK_SHIFT) - 1)
 }
 
 /// Where a merge is remembered; the assembly computes the same.

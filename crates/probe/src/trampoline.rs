@@ -71,8 +71,10 @@ pub mod slot {
     pub const AGAIN: Slot = Slot(27);
     /// What an instruction is given in the processor's stead, by its registers.
     pub const GIVEN: [Slot; 4] = [Slot(23), Slot(24), Slot(25), Slot(26)];
+    /// How a cell differs from the current segment, while inserted code looks closer.
+    pub const DIFFERENCE: Slot = Slot(30);
     /// How many.
-    pub const COUNT: u32 = 30;
+    pub const COUNT: u32 = 31;
 }
 
 /// The application's registers as a handler sees them.

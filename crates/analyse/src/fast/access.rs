@@ -12,9 +12,32 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Stands for a [`Record`]; zero for none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// Stands for a [`Record`]; zero for none. Above its lowest four bits, no byte is 0xff: see
+/// [`crate::fast::cell`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AccessId(pub u32);
+
+impl AccessId {
+    /// The largest.
+    pub const LAST: AccessId = AccessId(0xfef_efef);
+
+    /// Number `n`, counted from one; none if there are not so many.
+    pub fn numbered(n: u32) -> AccessId {
+        let (low, high) = (n & 0xf, n >> 4);
+        let digits = [high % 255, high / 255 % 255, high / (255 * 255)];
+        if digits[2] >= 255 {
+            return AccessId::default();
+        }
+        AccessId(low | digits[0] << 4 | digits[1] << 12 | digits[2] << 20)
+    }
+
+    /// Which number it is.
+    #[inline]
+    fn number(self) -> u32 {
+        let digit = |at: u32| self.0 >> at & 0xff;
+        (digit(4) + 255 * digit(12) + 255 * 255 * digit(20)) << 4 | self.0 & 0xf
+    }
+}
 
 /// Stands for a lock set, with where its locks were taken. Zero is the empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -68,7 +91,8 @@ impl Accesses {
         if let Some(id) = ids.get(&record) {
             return *id;
         }
-        let id = AccessId(self.records.push(record.clone()) as u32 + 1);
+        let number = u32::try_from(self.records.push(record.clone()) + 1).unwrap_or(u32::MAX);
+        let id = AccessId::numbered(number);
         ids.insert(record, id);
         id
     }
@@ -76,7 +100,7 @@ impl Accesses {
     /// What a number stands for.
     #[inline]
     pub fn get(&self, id: AccessId) -> Option<&Record> {
-        self.records.get((id.0 as usize).checked_sub(1)?)
+        self.records.get((id.number() as usize).checked_sub(1)?)
     }
 
     /// `new` at `bytes`, and what `old` says of the `old_bytes` that are left.

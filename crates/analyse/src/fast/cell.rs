@@ -1,7 +1,19 @@
-//! What a plane holds for a granule of memory: when it was last touched, and which of its bytes.
+//! What a plane holds for a granule of memory: when it was last touched, which of its bytes, and by
+//! what. One word, so that nobody ever sees one half of it without the other.
+//!
+//! ```text
+//! bits 0-7   the bytes touched      8-35   the tick      36-63   the access
+//! ```
+//!
+//! Inserted code compares the lower half with the current segment, all bytes touched, at the address
+//! that the program computes, aligned or not. Read at an odd place, a word must never look
+//! like that: so no byte but the lowest is ever 0xff. Ticks and [`AccessId`]s that would have such a
+//! byte are left out. (The ticks' lowest 24 bits are all that is compared: see [`crate::fast`].)
+
+use crate::fast::access::AccessId;
 
 /// Bytes of memory that one cell stands for.
-pub const GRANULE: u64 = 4;
+pub const GRANULE: u64 = 8;
 
 /// Bytes of memory whose sharers are known together: a cache line, what programs keep apart when they
 /// care.
@@ -11,37 +23,56 @@ pub const LINE: u64 = 64;
 /// each tick of a slot the lock set held is kept.
 pub const LAST_TICK: u32 = (1 << 26) - 1;
 
-/// Some of the four bytes of a granule, a bit for each.
+/// Some of the bytes of a granule, a bit for each.
 pub type Bytes = u32;
 
 /// All bytes of a granule.
-pub const WHOLE: Bytes = 0xf;
+pub const WHOLE: Bytes = 0xff;
 
-/// A tick and the bytes of the granule touched in it; zero for none.
+/// Where in a cell its tick begins, and where its access does. The probe's assembly knows them.
+pub const TICK_AT: u32 = 8;
+pub const ACCESS_AT: u32 = 36;
+
+/// A tick, the bytes of the granule touched in it, and by what; zero for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell(pub u32);
+pub struct Cell(pub u64);
 
 impl Cell {
     /// Never touched.
     pub const EMPTY: Cell = Cell(0);
 
-    /// These bytes, touched in this tick.
+    /// These bytes, touched in this tick by this access.
     #[inline]
-    pub fn new(tick: u32, bytes: Bytes) -> Cell {
-        debug_assert!(tick <= LAST_TICK && bytes <= WHOLE);
-        Cell(tick << 4 | bytes)
+    pub fn new(tick: u32, bytes: Bytes, access: AccessId) -> Cell {
+        debug_assert!(tick <= LAST_TICK && bytes <= WHOLE && access <= AccessId::LAST);
+        Cell(u64::from(access.0) << ACCESS_AT | u64::from(tick) << TICK_AT | u64::from(bytes))
     }
 
     /// When.
     #[inline]
     pub fn tick(self) -> u32 {
-        self.0 >> 4
+        (self.0 << (u64::BITS - ACCESS_AT) >> (u64::BITS - ACCESS_AT + TICK_AT)) as u32
     }
 
     /// Which bytes.
     #[inline]
     pub fn bytes(self) -> Bytes {
-        self.0 & WHOLE
+        self.0 as Bytes & WHOLE
+    }
+
+    /// By what.
+    #[inline]
+    pub fn access(self) -> AccessId {
+        AccessId((self.0 >> ACCESS_AT) as u32)
+    }
+
+    /// The same, for these bytes only; nothing if it is none of them.
+    #[inline]
+    pub fn only(self, bytes: Bytes) -> Cell {
+        match self.bytes() & bytes {
+            0 => Cell::EMPTY,
+            rest => Cell::new(self.tick(), rest, self.access()),
+        }
     }
 }
 
@@ -81,9 +112,28 @@ mod tests {
     #[test]
     fn a_cell_keeps_its_tick_and_bytes() {
         for tick in [1, 77, LAST_TICK] {
-            for bytes in 1..=WHOLE {
-                let cell = Cell::new(tick, bytes);
-                assert_eq!((cell.tick(), cell.bytes()), (tick, bytes));
+            for access in [AccessId(1), AccessId::LAST] {
+                for bytes in 1..=WHOLE {
+                    let cell = Cell::new(tick, bytes, access);
+                    assert_eq!((cell.tick(), cell.bytes(), cell.access()), (tick, bytes, access));
+                }
+            }
+        }
+    }
+
+    /// Whatever stands beside it.
+    #[test]
+    fn read_at_an_odd_place_a_cell_is_not_the_current_segment() {
+        let ticks = [1, 0xfe, 0xfefe, 0xfe_fefe, 0x1fe_fefe, 0x200_0000, 0x3fe_fefe];
+        let accesses = [1, 15, 16, 255 << 4, 4095, 65025 << 4, 0xff_ffff].map(AccessId::numbered);
+        for current in ticks {
+            let current = (Cell::new(current, WHOLE, AccessId(0)).0 as u32).to_le_bytes();
+            for (tick, access) in ticks.iter().flat_map(|t| accesses.map(|a| (*t, a))) {
+                for bytes in [1, 0xf0, WHOLE] {
+                    let cell = Cell::new(tick, bytes, access).0.to_le_bytes();
+                    let memory = [cell, cell].concat();
+                    assert!((1..8).all(|at| memory[at..at + 4] != current));
+                }
             }
         }
     }
@@ -94,7 +144,9 @@ mod tests {
             for size in 1..20 {
                 let mut covered = Vec::new();
                 for (granule, bytes) in granules(address, address + size) {
-                    covered.extend((0..4).filter(|b| bytes >> b & 1 == 1).map(|b| granule * 4 + b));
+                    covered.extend(
+                        (0..GRANULE).filter(|b| bytes >> b & 1 == 1).map(|b| granule * GRANULE + b),
+                    );
                 }
                 assert_eq!(covered, (address..address + size).collect::<Vec<_>>());
             }

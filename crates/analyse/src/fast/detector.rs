@@ -187,9 +187,9 @@ impl<P: Planes> FastHybrid<P> {
                     continue;
                 }
                 let access = *described.get_or_insert_with(&mut describe);
-                self.restamp(standing, side, granule, (bytes, access), |cell, was| {
+                self.restamp(standing, side, granule, (bytes, access), |cell| {
                     let place = (standing.slot(), side, granule);
-                    self.make_room(place, (cell, was), |keeping| keeps(granule, keeping));
+                    self.make_room(place, cell, |keeping| keeps(granule, keeping));
                 });
                 news = true;
             }
@@ -261,6 +261,7 @@ impl<P: Planes> FastHybrid<P> {
         let cycles = state.execution.take_cycles();
         self.add(&mut state.findings, cycles);
         self.refresh(state, event.thread);
+        self.settle(state, event);
         if let Some(member) = state.threads.get_mut(&event.thread) {
             member.section.event(&event.kind, (held, holds), journal.count);
         }
@@ -353,13 +354,30 @@ impl<P: Planes> FastHybrid<P> {
         standing
     }
 
+    /// Tells a thread what of its past cannot race any more. Not at events of locks, which are many and
+    /// settle nothing.
+    fn settle(&self, state: &mut State, event: &Event) {
+        use EventKind::*;
+        if matches!(event.kind, LockRequested { .. } | LockAcquired { .. } | LockReleased { .. }) {
+            return;
+        }
+        if let Some(member) = state.threads.get(&event.thread) {
+            let standing = &member.standing;
+            standing.set_settled(state.settled(standing.slot()).min(standing.tick()));
+        }
+    }
+
     /// A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
     fn rebase(&self, state: &mut State, stamp: Stamp) {
         let number = stamp.chain.0 as usize;
-        state.slots[number].base = stamp.tick - 1;
+        // The lowest bytes of a tick stay what they are: none is to become 0xff.
+        state.slots[number].base = stamp.tick & !0xff_ffff;
         state.specials.forget_slot(number);
         for member in state.threads.values() {
             member.standing.set_known(number, 0, 0);
+            if member.standing.slot() == number {
+                member.standing.set_settled(0);
+            }
         }
         self.planes.clear_slot(number);
     }
@@ -372,17 +390,19 @@ impl<P: Planes> FastHybrid<P> {
         side: Side,
         granule: u64,
         (bytes, access): (Bytes, AccessId),
-        keep: impl FnOnce(Cell, AccessId),
+        keep: impl FnOnce(Cell),
     ) {
         let slot = standing.slot();
         let old = self.planes.cell(slot, side, granule);
         if old == Cell::EMPTY {
             return stamp(&self.planes, standing, side, granule, bytes, access);
         }
-        let was = self.planes.access(slot, side, granule);
         if old.tick() == standing.tick() {
-            let merged = self.accesses.merge(was, old.bytes(), access, bytes);
+            let merged = self.accesses.merge(old.access(), old.bytes(), access, bytes);
             return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
+        }
+        if old.tick() <= standing.settled() {
+            return stamp(&self.planes, standing, side, granule, bytes, access);
         }
         let lost = if self.locks.within(standing.locks(), self.planes.locks(slot, old.tick())) {
             old.bytes() & !bytes
@@ -390,7 +410,7 @@ impl<P: Planes> FastHybrid<P> {
             old.bytes()
         };
         if lost != 0 {
-            keep(Cell::new(old.tick(), lost), was);
+            keep(old.only(lost));
         }
         stamp(&self.planes, standing, side, granule, bytes, access);
     }
@@ -400,14 +420,14 @@ impl<P: Planes> FastHybrid<P> {
     fn make_room(
         &self,
         (slot, side, granule): (usize, Side, u64),
-        (cell, was): (Cell, AccessId),
+        cell: Cell,
         mut keeps: impl FnMut(Keeping) -> bool,
     ) {
         if !keeps(Keeping::Older) {
             return;
         }
-        let set_aside = || set_aside(&self.planes, (slot, side, granule), (cell, was));
-        let older = self.planes.older(slot, side, granule).map(|(older, _)| older);
+        let set_aside = || set_aside(&self.planes, (slot, side, granule), cell);
+        let older = self.planes.older(slot, side, granule);
         if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
             return set_aside();
         }
@@ -418,16 +438,16 @@ impl<P: Planes> FastHybrid<P> {
         if older.is_some_and(|older| older.tick() <= state.settled(slot)) {
             set_aside();
         } else {
-            self.keep(&mut state, slot, granule, (cell, was));
+            self.keep(&mut state, slot, granule, cell);
         }
     }
 
     /// What a slot has of a granule beside its newest access. Planes that were never written are not
     /// read: that would cost the kernel a page.
-    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
         let marked = self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
         let older = if marked { self.planes.older(slot, side, granule) } else { None };
-        older.filter(|(cell, _)| *cell != Cell::EMPTY)
+        older.filter(|cell| *cell != Cell::EMPTY)
     }
 
     /// Does one cell of a slot and side stand for another from before it?
@@ -438,12 +458,12 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
-    fn keep(&self, state: &mut State, slot: usize, granule: u64, (cell, access): (Cell, AccessId)) {
+    fn keep(&self, state: &mut State, slot: usize, granule: u64, cell: Cell) {
         let settled = state.settled(slot);
         if cell.tick() <= settled {
             return;
         }
-        self.accesses.each(access, cell.bytes(), |bytes, one| {
+        self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
             let new = Kept { slot, tick: cell.tick(), bytes, access: one };
             let special = state.specials.entry(granule);
             special.keep(new, |old| self.stands_for(&new, old, settled));
@@ -550,22 +570,21 @@ impl<P: Planes> FastHybrid<P> {
         for side in [Side::Write, Side::Read] {
             for slot in slots_of(self.planes.sharers(side, line)) {
                 let special = state.specials.entry(granule);
-                let mut take = |cell: Cell, access| {
-                    self.accesses.each(access, cell.bytes(), |bytes, one| {
+                let mut take = |cell: Cell| {
+                    self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
                         let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
                         special.keep(kept, |_| false);
                     });
                 };
                 // In this order: who makes room meanwhile is in both places, not in neither.
                 let newest = self.planes.cell(slot, side, granule);
-                let access = self.planes.access(slot, side, granule);
-                if let Some((cell, access)) = self.older(slot, side, granule) {
-                    self.planes.set_older(slot, side, granule, Cell::EMPTY, access);
-                    take(cell, access);
+                if let Some(cell) = self.older(slot, side, granule) {
+                    self.planes.set_older(slot, side, granule, Cell::EMPTY);
+                    take(cell);
                 }
                 if newest != Cell::EMPTY {
                     self.planes.set_cell(slot, side, granule, Cell::EMPTY);
-                    take(newest, access);
+                    take(newest);
                 }
             }
         }

@@ -95,7 +95,7 @@ mod tests {
         let mut journal = Journal::default();
         journal.note(Side::Read, (0x1003, 0x1009));
         journal.note(Side::Write, (0x2000, 0x2001));
-        let read = [0x1003..0x1004, 0x1004..0x1008, 0x1008..0x1009].map(|r| (Side::Read, r));
+        let read = [0x1003..0x1008, 0x1008..0x1009].map(|r| (Side::Read, r));
         let written = (Side::Write, 0x2000..0x2001);
         assert_eq!(touched(&journal, 1), (true, vec![written.clone()]));
         assert_eq!(touched(&journal, 0).1, [&read[..], &[written]].concat());

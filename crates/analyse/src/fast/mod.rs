@@ -12,8 +12,8 @@
 //! stamps first and looks then, so at least one sees the other ([`protocol`]; the order of the two
 //! steps is what `tests/analyse/window.rs` tests).
 //!
-//! A [`cell::Cell`] says *when* (a tick of the slot's chain) and which of the granule's bytes; beside
-//! it stands *what*, an interned [`access::Description`]: place, stack, kind. In this detector a tick
+//! A [`cell::Cell`] says *when* (a tick of the slot's chain), which of the granule's bytes, and *what*, the
+//! number of an interned [`access::Description`]: place, stack, kind. In this detector a tick
 //! ends where the lock set changes, too, so a tick is a segment, and the number of a lock set is all
 //! that is kept of one.
 //!
@@ -27,6 +27,8 @@
 //!
 //! Where this differs from the plain detector:
 //! - a slot forgets its accesses after 2^26 segments;
+//! - inserted code compares 24 bits of a tick: what a thread touches again exactly 2^24 segments later, or
+//!   twice or three times as many, is left out;
 //! - of a thread's own stack the newest read and write are remembered, whatever locks older ones held;
 //! - threads beyond [`SLOTS`] alive at once share slots, and races between two that share one are
 //!   missed;
@@ -51,4 +53,4 @@ pub use protocol::{Planes, Side};
 pub use standing::Standing;
 
 /// How many chains of threads have planes of their own.
-pub const SLOTS: usize = 23;
+pub const SLOTS: usize = 29;

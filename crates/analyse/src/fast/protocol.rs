@@ -60,15 +60,11 @@ pub trait Planes {
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
     /// Sets it.
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell);
-    /// Beside the cell: what the access was.
-    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId;
-    /// Sets it.
-    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId);
     /// An access whose cell a newer one of the slot took without standing for it, one a granule.
     /// Nothing where there is no room for more planes.
-    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)>;
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell>;
     /// Sets it; the line must be marked with [`OLDER`].
-    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId);
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell);
     /// The slots, a bit each, that have touched the line on this side since it was fresh.
     fn sharers(&self, side: Side, line: u64) -> u32;
     /// Adds some.
@@ -90,7 +86,7 @@ pub struct Suspect {
     pub slot: usize,
     /// When, and which bytes of the granule.
     pub cell: Cell,
-    /// What.
+    /// What: the cell's, or one of those it stands for.
     pub access: AccessId,
     /// Where.
     pub granule: u64,
@@ -98,7 +94,7 @@ pub struct Suspect {
     pub bytes: Bytes,
 }
 
-/// Stamps one cell: returns what was there.
+/// Stamps one cell.
 #[inline]
 pub fn stamp<P: Planes>(
     planes: &P,
@@ -108,20 +104,13 @@ pub fn stamp<P: Planes>(
     bytes: Bytes,
     access: AccessId,
 ) {
-    let slot = standing.slot();
-    // Whoever sees the new cell sees what it was about.
-    planes.set_access(slot, side, granule, access);
-    planes.set_cell(slot, side, granule, Cell::new(standing.tick(), bytes));
+    planes.set_cell(standing.slot(), side, granule, Cell::new(standing.tick(), bytes, access));
 }
 
 /// Puts an access that is about to lose its cell among the older ones, where [`look`] finds it.
-pub fn set_aside<P: Planes>(
-    planes: &P,
-    (slot, side, granule): (usize, Side, u64),
-    (cell, access): (Cell, AccessId),
-) {
+pub fn set_aside<P: Planes>(planes: &P, (slot, side, granule): (usize, Side, u64), cell: Cell) {
     let line = granule * GRANULE / LINE;
-    planes.set_older(slot, side, granule, cell, access);
+    planes.set_older(slot, side, granule, cell);
     if planes.sharers(Side::Write, line) & OLDER == 0 {
         planes.add_sharers(Side::Write, line, OLDER);
     }
@@ -184,17 +173,16 @@ fn visit<P: Planes>(
     for slot in slots_of(others) {
         let known = standing.weak(slot);
         for (granule, bytes) in granules(start, end) {
-            let (cell, older) = match age {
-                Age::Newest => (planes.cell(slot, side, granule), None),
+            let cell = match age {
+                Age::Newest => planes.cell(slot, side, granule),
                 Age::Older => match planes.older(slot, side, granule) {
-                    Some((cell, access)) => (cell, Some(access)),
+                    Some(cell) => cell,
                     None => continue,
                 },
             };
             let common = cell.bytes() & bytes;
             if common != 0 && cell.tick() > known {
-                let access = older.unwrap_or_else(|| planes.access(slot, side, granule));
-                suspect(Suspect { slot, cell, access, granule, bytes: common });
+                suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
             }
         }
     }

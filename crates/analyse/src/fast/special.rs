@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// At most so many accesses are kept of a granule; of more, the oldest goes.
-const KEPT: usize = 32;
+const KEPT: usize = 64;
 
 /// One access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! order in which they are seen to change.
 
 use crate::fast::SLOTS;
-use crate::fast::access::LockSetId;
+use crate::fast::access::{AccessId, LockSetId};
 use crate::fast::cell::{Cell, WHOLE};
 use crate::fast::protocol::Side;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,12 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Standing {
-    /// The cell of the current segment, all bytes touched, twice: what inserted code compares with.
+    /// The cell of the current segment, all bytes touched, by nothing yet: what inserted code compares
+    /// with.
     current: AtomicU64,
     slot: AtomicU32,
     locks: AtomicU32,
     /// Its reads (1), its writes (2) are not to be judged.
     muted: AtomicU32,
+    /// The last tick of its slot that is ordered, in the weak order, before whatever any other thread does
+    /// from now on.
+    settled: AtomicU32,
     /// What it touches next decides what it has come after.
     undecided: AtomicBool,
     /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
@@ -37,7 +41,7 @@ impl Standing {
     /// The tick of the current segment.
     #[inline]
     pub fn tick(&self) -> u32 {
-        Cell(self.current.load(Relaxed) as u32).tick()
+        Cell(self.current.load(Relaxed)).tick()
     }
 
     /// Whose planes it writes.
@@ -64,6 +68,12 @@ impl Standing {
         self.full[slot].load(Relaxed)
     }
 
+    /// See the field. Later than this is never claimed; it may be known late.
+    #[inline]
+    pub fn settled(&self) -> u32 {
+        self.settled.load(Relaxed)
+    }
+
     /// Are accesses on this side not to be judged?
     #[inline]
     pub fn is_muted(&self, side: Side) -> bool {
@@ -81,15 +91,18 @@ impl Standing {
         self.undecided.store(undecided, Relaxed);
     }
 
+    pub(super) fn set_settled(&self, tick: u32) {
+        self.settled.store(tick, Relaxed);
+    }
+
     pub(super) fn mute(&self, (reads, writes): (bool, bool)) {
         self.muted.store(u32::from(reads) | u32::from(writes) << 1, Relaxed);
     }
 
     pub(super) fn set(&self, slot: usize, tick: u32, locks: LockSetId) {
-        let cell = u64::from(Cell::new(tick, WHOLE).0);
         self.slot.store(slot as u32, Relaxed);
         self.locks.store(locks.0, Relaxed);
-        self.current.store(cell << 32 | cell, Relaxed);
+        self.current.store(Cell::new(tick, WHOLE, AccessId::default()).0, Relaxed);
     }
 
     pub(super) fn set_known(&self, slot: usize, weak: u32, full: u32) {

@@ -283,8 +283,17 @@ impl Threads {
 
 fn next_tick(chains: &mut [ChainState], chain: Chain) -> u64 {
     let state = &mut chains[chain.0 as usize];
-    state.tick += 1;
+    state.tick = after(state.tick);
     state.tick
+}
+
+/// The tick that comes next. Numbers with 0xff among their three lowest bytes are left out: a tick is part of
+/// a word ([`crate::fast::cell`]) of which one byte only may be that.
+fn after(tick: u64) -> u64 {
+    [0, 8, 16].into_iter().fold(tick + 1, |tick, at| match tick >> at & 0xff {
+        0xff => tick + (1 << at),
+        _ => tick,
+    })
 }
 
 /// A thread gives up its seat; the last of a chain leaves it to others.
@@ -295,5 +304,24 @@ fn leave(chains: &mut [ChainState], left: &mut Vec<Seat>, seat: Option<Seat>) {
     if state.members == 0 {
         seat.stamp.tick = state.tick;
         left.push(seat);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after;
+
+    #[test]
+    fn ticks_grow_and_have_no_byte_of_all_ones() {
+        for start in [0, 0xfd, 0xfe_fe, 0xfefe_fe, 0x1_fefe_fe, 0x77_fe] {
+            let mut tick = start;
+            for _ in 0..600 {
+                let next = after(tick);
+                assert!(next > tick);
+                assert!([0, 8, 16].iter().all(|at| next >> at & 0xff != 0xff), "{next:x}");
+                tick = next;
+            }
+        }
+        assert_eq!((after(1), after(0xfe), after(0xfefefe)), (2, 0x100, 0x1000000));
     }
 }

@@ -5,7 +5,7 @@ use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
 use raddle_analyse::ConditionRule;
 use raddle_analyse::execution::Execution;
-use raddle_analyse::fast::access::{AccessId, LockSetId};
+use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
 use raddle_analyse::fast::{
     Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
@@ -18,12 +18,12 @@ use raddle_model::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 
 /// Shadow of a small memory that begins at [`START`].
 pub struct SmallPlanes {
-    cells: Vec<(AtomicU32, AtomicU32)>,
-    older: Vec<(AtomicU32, AtomicU32)>,
+    cells: Vec<AtomicU64>,
+    older: Vec<AtomicU64>,
     sharers: Vec<[AtomicU32; 2]>,
     granules: u64,
     locks: Vec<Vec<AtomicU32>>,
@@ -49,14 +49,14 @@ impl SmallPlanes {
         (plane * self.granules + granule - START / GRANULE) as usize
     }
 
-    fn at(&self, slot: usize, side: Side, granule: u64) -> &(AtomicU32, AtomicU32) {
+    fn at(&self, slot: usize, side: Side, granule: u64) -> &AtomicU64 {
         &self.cells[self.number(slot, side, granule)]
     }
 
     fn forget(&self, slot: usize, granule: u64) {
         for side in [Side::Write, Side::Read] {
             self.set_cell(slot, side, granule, Cell::EMPTY);
-            self.set_older(slot, side, granule, Cell::EMPTY, AccessId::default());
+            self.set_older(slot, side, granule, Cell::EMPTY);
         }
     }
 
@@ -80,25 +80,16 @@ impl Planes for SmallPlanes {
         self.locks[slot][tick as usize].store(locks.0, SeqCst);
     }
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
-        Cell(self.at(slot, side, granule).0.load(SeqCst))
+        Cell(self.at(slot, side, granule).load(SeqCst))
     }
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
-        self.at(slot, side, granule).0.store(cell.0, SeqCst);
+        self.at(slot, side, granule).store(cell.0, SeqCst);
     }
-    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId {
-        AccessId(self.at(slot, side, granule).1.load(SeqCst))
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
+        Some(Cell(self.older[self.number(slot, side, granule)].load(SeqCst)))
     }
-    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
-        self.at(slot, side, granule).1.store(access.0, SeqCst);
-    }
-    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
-        let (cell, access) = &self.older[self.number(slot, side, granule)];
-        Some((Cell(cell.load(SeqCst)), AccessId(access.load(SeqCst))))
-    }
-    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId) {
-        let older = &self.older[self.number(slot, side, granule)];
-        older.1.store(access.0, SeqCst);
-        older.0.store(cell.0, SeqCst);
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
+        self.older[self.number(slot, side, granule)].store(cell.0, SeqCst);
     }
     fn sharers(&self, side: Side, line: u64) -> u32 {
         self.of_line(line)[side as usize].load(SeqCst)

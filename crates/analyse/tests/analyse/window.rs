@@ -4,7 +4,7 @@
 
 use crate::dsl::{events, t};
 use crate::fast::detector;
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, granules};
 use raddle_analyse::fast::protocol::{Suspect, look, set_aside, stamp};
@@ -12,13 +12,11 @@ use raddle_analyse::fast::{Journal, Planes, Side, Standing};
 use raddle_model::ThreadId;
 use std::sync::Arc;
 
-/// One line, two slots: a cell and an access for each slot and side, of one granule.
+/// One line, two slots: a cell for each slot and side, of one granule.
 #[derive(Default)]
 struct OneLine {
-    cells: [[AtomicU32; 2]; 2],
-    accesses: [[AtomicU32; 2]; 2],
-    older: [[AtomicU32; 2]; 2],
-    older_accesses: [[AtomicU32; 2]; 2],
+    cells: [[AtomicU64; 2]; 2],
+    older: [[AtomicU64; 2]; 2],
     sharers: [AtomicU32; 2],
     /// Left out where a test shows that it is needed.
     without_fence: bool,
@@ -45,19 +43,10 @@ impl Planes for OneLine {
     fn set_cell(&self, slot: usize, side: Side, _: u64, cell: Cell) {
         self.cells[slot][side as usize].store(cell.0, Ordering::Release);
     }
-    fn access(&self, slot: usize, side: Side, _: u64) -> AccessId {
-        AccessId(self.accesses[slot][side as usize].load(Ordering::Acquire))
+    fn older(&self, slot: usize, side: Side, _: u64) -> Option<Cell> {
+        Some(Cell(self.older[slot][side as usize].load(Ordering::Acquire)))
     }
-    fn set_access(&self, slot: usize, side: Side, _: u64, access: AccessId) {
-        self.accesses[slot][side as usize].store(access.0, Ordering::Release);
-    }
-    fn older(&self, slot: usize, side: Side, _: u64) -> Option<(Cell, AccessId)> {
-        let cell = Cell(self.older[slot][side as usize].load(Ordering::Acquire));
-        let access = AccessId(self.older_accesses[slot][side as usize].load(Ordering::Acquire));
-        Some((cell, access))
-    }
-    fn set_older(&self, slot: usize, side: Side, _: u64, cell: Cell, access: AccessId) {
-        self.older_accesses[slot][side as usize].store(access.0, Ordering::Release);
+    fn set_older(&self, slot: usize, side: Side, _: u64, cell: Cell) {
         self.older[slot][side as usize].store(cell.0, Ordering::Release);
     }
     fn sharers(&self, side: Side, _: u64) -> u32 {
@@ -95,7 +84,7 @@ fn touch(planes: &OneLine, standing: &Standing, (side, start, end): Touch) -> Ve
     look(planes, standing, side, (start, end), |suspect| seen.push(suspect));
     for suspect in &seen {
         assert_ne!(suspect.slot, standing.slot());
-        assert_eq!(suspect.access, AccessId(10 + suspect.slot as u32), "a cell before its access");
+        assert_eq!(suspect.access, AccessId(10 + suspect.slot as u32));
     }
     seen
 }
@@ -154,14 +143,15 @@ fn who_makes_room_is_seen() {
     let (slot, tick) = (standings[1].slot(), standings[1].tick());
     loom::model(move || {
         let planes = loom::sync::Arc::new(OneLine::default());
-        let (was, older) = (AccessId(10 + slot as u32), Cell::new(tick, 0b1100));
-        planes.set_access(slot, Side::Write, GRANULE_NUMBER, was);
+        let was = AccessId(10 + slot as u32);
+        let older = Cell::new(tick, 0b1100, was);
         planes.set_cell(slot, Side::Write, GRANULE_NUMBER, older);
         planes.add_sharers(Side::Write, 0x1000 / 64, 1 << slot);
         let theirs = loom::sync::Arc::clone(&planes);
         let other = loom::thread::spawn(move || {
-            set_aside(&*theirs, (slot, Side::Write, GRANULE_NUMBER), (older, was));
-            theirs.set_cell(slot, Side::Write, GRANULE_NUMBER, Cell::new(tick + 1, 0b0001));
+            set_aside(&*theirs, (slot, Side::Write, GRANULE_NUMBER), older);
+            let newer = Cell::new(tick + 1, 0b0001, was);
+            theirs.set_cell(slot, Side::Write, GRANULE_NUMBER, newer);
         });
         let seen = touch(&planes, &standings[0], READ_WITHIN);
         assert!(seen.iter().any(|suspect| suspect.cell == older), "out of sight");

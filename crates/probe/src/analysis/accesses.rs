@@ -132,9 +132,8 @@ impl Analysis {
             fast.touches(thread.id, (start, end));
         }
         let mut kept = std::mem::take(&mut thread.accesses.kept);
-        let keeps = |granule, keeping| {
-            !own_stack && (keeping == Keeping::Older || kept.may_keep(granule))
-        };
+        let keeps =
+            |granule, keeping| !own_stack && (keeping == Keeping::Older || kept.may_keep(granule));
         let was = Merging::before(fast, &standing, side, (start, end));
         let mut described = None;
         let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
@@ -176,14 +175,14 @@ impl Merging {
         let left = cell.bytes() & !bytes;
         (cell.tick() == standing.tick() && left != 0).then(|| Merging {
             place: (standing.slot(), side, granule),
-            old: fast.planes().access(standing.slot(), side, granule),
+            old: cell.access(),
             bytes: left << GRANULE | bytes,
         })
     }
 
     fn after(self, fast: &FastHybrid<Shadow>, new: AccessId, middle: &mut Middle) {
         let Merging { place: (slot, side, granule), old, bytes } = self;
-        let merged = fast.planes().access(slot, side, granule);
+        let merged = fast.planes().cell(slot, side, granule).access();
         middle.remember_merge(Merge { old, new, bytes, merged });
     }
 }

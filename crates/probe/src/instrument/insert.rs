@@ -7,7 +7,9 @@ use super::plan::{Plan, PlannedAccess, Step};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
-use raddle_dynamorio::block::{AddressForm, CodeAddress, Point, Register, SegmentRegister};
+use raddle_dynamorio::block::{
+    AddressForm, CodeAddress, Label, Point, Register, Scratch, SegmentRegister,
+};
 use std::sync::atomic::Ordering;
 
 impl Instrumentation {
@@ -190,12 +192,13 @@ fn insert_check(
     if let Some(other) = other.as_ref().filter(|_| windows != 0) {
         point.skip_outside_windows(&at, other, windows, &done);
     }
-    if access.size < 4 {
-        point.and_number(&at, -4);
+    if access.size < 8 {
+        // To the granule's beginning, unless it is not aligned: then nothing may be found to be equal.
+        point.and_number(&at, !(8 - access.size as i8));
     }
     point.xor_slot(&at, key);
     match other.as_ref().filter(|_| access.size > 8) {
-        None => point.skip_if_memory_is_slot(&at, access.size == 8, slot::SEGMENT, &done),
+        None => point.skip_if_memory_is_slot(&at, slot::SEGMENT, &done),
         Some(segment) => {
             point.load_slot(segment, slot::SEGMENT);
             for offset in (0..access.size as i32).step_by(8) {
@@ -203,6 +206,9 @@ fn insert_check(
             }
             point.skip(&done);
         }
+    }
+    if !has_segment {
+        insert_closer_look(point, access, &at, [&done, &news]);
     }
     point.place(news);
     if !has_segment {
@@ -219,6 +225,41 @@ fn insert_check(
     point.release(at);
     point.release_flags();
     point.restore_all();
+}
+
+/// Behind the first look: where a granule has been touched in this segment only in part, as that with an `int`
+/// beside something else, has this part been? `at` holds the cell's lower half. Where a closer look would
+/// be a long one, it is left to the middle path.
+fn insert_closer_look(
+    point: &mut Point<'_>,
+    access: &PlannedAccess,
+    at: &Scratch,
+    [done, news]: [&Label; 2],
+) {
+    // The difference has a bit for each byte that was not touched, and others above if the segment is
+    // another one.
+    const OTHER_SEGMENT: i32 = !0xff;
+    match access.size {
+        4 => {
+            point.differ_from_slot(at, slot::SEGMENT, slot::DIFFERENCE);
+            point.load_address_again(at, &access.form);
+            point.skip_if_has(at, 3, news);
+            let upper = point.new_label();
+            point.skip_if_has(at, 4, &upper);
+            point.skip_unless_slot_has(slot::DIFFERENCE, OTHER_SEGMENT | 0x0f, done);
+            point.skip(news);
+            point.place(upper);
+            point.skip_unless_slot_has(slot::DIFFERENCE, OTHER_SEGMENT | 0xf0, done);
+        }
+        1 => {
+            point.differ_from_slot(at, slot::SEGMENT, slot::DIFFERENCE);
+            point.load_address_again(at, &access.form);
+            point.and_number(at, 7);
+            point.skip_if_slot_has_bit(slot::DIFFERENCE, at, news);
+            point.skip_unless_slot_has(slot::DIFFERENCE, OTHER_SEGMENT, done);
+        }
+        _ => {}
+    }
 }
 
 /// The application's `fs` base, as an address.

@@ -12,21 +12,21 @@
 //! ```
 //!
 //! With a fixed layout the windows are 256 GiB wide; where the kernel places things at random they
-//! must be 2 TiB, and there is room for fewer slots, and none for planes of older accesses. Memory outside the windows is not watched.
+//! must be 2 TiB, and there is room for fewer slots. Memory outside the windows is not watched.
 //! Everything is reserved, and backed by the kernel when touched.
 
 use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
-use raddle_analyse::fast::{AccessId, Planes, SLOTS, Side};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use raddle_analyse::fast::{Planes, SLOTS, Side};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 const ADDRESS_BITS: u32 = 47;
-/// Regions of a slot: cells and accesses of its writes and reads; and, if there is room, the same again
-/// for older ones.
+/// Regions of a slot: the cells of its writes and of its reads, and those of older ones.
 const REGIONS: usize = 4;
-const REGIONS_WITH_OLDER: usize = 8;
+/// The first of those for older ones.
+const OLDER_REGIONS: usize = 2;
 /// Keys move lines within this, and nothing else.
 const CHUNK: u64 = 64 * 1024;
 
@@ -36,8 +36,6 @@ pub struct Shadow {
     /// Addresses above this bit tell the windows.
     window_bits: u32,
     slots: usize,
-    /// Regions of each.
-    regions: usize,
     /// Where the lines' sharers are, two words a line.
     sharers: u64,
     /// Slots whose planes are reserved.
@@ -57,7 +55,6 @@ impl Shadow {
         let narrow = Shadow {
             window_bits: 38,
             slots: SLOTS,
-            regions: REGIONS_WITH_OLDER,
             sharers: 0x3000_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
@@ -65,7 +62,6 @@ impl Shadow {
         let wide = Shadow {
             window_bits: 41,
             slots: 6,
-            regions: REGIONS,
             sharers: 0x3200_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
@@ -103,9 +99,14 @@ impl Shadow {
         self.alike + (ALIKE + TICKS * slot as u64) * 4
     }
 
-    /// The key of one of a slot's regions, if it has so many.
-    pub fn region(&self, slot: usize, number: usize) -> Option<u64> {
-        (number < self.regions).then(|| self.region_key(slot * self.regions + number))
+    /// The key of a slot's cells.
+    pub fn key(&self, slot: usize, side: Side) -> u64 {
+        self.region_key(slot * REGIONS + side as usize)
+    }
+
+    /// The same for its older ones.
+    pub fn older_key(&self, slot: usize, side: Side) -> u64 {
+        self.region_key(slot * REGIONS + OLDER_REGIONS + side as usize)
     }
 
     /// The same reservations, all forgotten, for a forked child.
@@ -114,7 +115,6 @@ impl Shadow {
         Shadow {
             window_bits: self.window_bits,
             slots: self.slots,
-            regions: self.regions,
             sharers: self.sharers,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
             alike: self.alike,
@@ -151,7 +151,7 @@ impl Shadow {
         if slot >= self.slots {
             return None;
         }
-        for region in slot * self.regions..(slot + 1) * self.regions {
+        for region in slot * REGIONS..(slot + 1) * REGIONS {
             for start in self.windows() {
                 reserve((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits)?;
             }
@@ -171,12 +171,12 @@ impl Shadow {
         region << self.window_bits ^ (region * 0x1540) & (CHUNK - 1) & !(LINE - 1)
     }
 
-    fn word(&self, region: usize, granule: u64) -> &AtomicU32 {
+    fn word(&self, key: u64, granule: u64) -> &AtomicU64 {
         let address = granule * GRANULE;
         debug_assert!(self.has(address));
         // SAFETY: `covers` has been asked for every address that comes here, so this lies in the
         // region's reserved and zeroed pages, which are never unmapped, and is aligned.
-        unsafe { AtomicU32::from_ptr((address ^ self.region_key(region)) as *mut u32) }
+        unsafe { AtomicU64::from_ptr((address ^ key) as *mut u64) }
     }
 
     fn table(&self, base: u64, index: u64) -> &AtomicU32 {
@@ -218,37 +218,19 @@ impl Planes for Shadow {
     }
 
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
-        Cell(self.word(slot * self.regions + side as usize, granule).load(Ordering::Acquire))
+        Cell(self.word(self.key(slot, side), granule).load(Ordering::Acquire))
     }
 
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
-        self.word(slot * self.regions + side as usize, granule).store(cell.0, Ordering::Release);
+        self.word(self.key(slot, side), granule).store(cell.0, Ordering::Release);
     }
 
-    fn access(&self, slot: usize, side: Side, granule: u64) -> AccessId {
-        let region = slot * self.regions + 2 + side as usize;
-        AccessId(self.word(region, granule).load(Ordering::Acquire))
+    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
+        Some(Cell(self.word(self.older_key(slot, side), granule).load(Ordering::Acquire)))
     }
 
-    fn set_access(&self, slot: usize, side: Side, granule: u64, access: AccessId) {
-        let region = slot * self.regions + 2 + side as usize;
-        self.word(region, granule).store(access.0, Ordering::Release);
-    }
-
-    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<(Cell, AccessId)> {
-        if self.regions < REGIONS_WITH_OLDER {
-            return None;
-        }
-        let region = slot * self.regions + REGIONS + side as usize;
-        let cell = Cell(self.word(region, granule).load(Ordering::Acquire));
-        Some((cell, AccessId(self.word(region + 2, granule).load(Ordering::Acquire))))
-    }
-
-    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell, access: AccessId) {
-        debug_assert_eq!(self.regions, REGIONS_WITH_OLDER);
-        let region = slot * self.regions + REGIONS + side as usize;
-        self.word(region + 2, granule).store(access.0, Ordering::Release);
-        self.word(region, granule).store(cell.0, Ordering::Release);
+    fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
+        self.word(self.older_key(slot, side), granule).store(cell.0, Ordering::Release);
     }
 
     fn sharers(&self, side: Side, line: u64) -> u32 {
@@ -278,14 +260,14 @@ impl Planes for Shadow {
         }
         self.clear_lines(start, first);
         self.clear_lines(last, end);
-        for region in 0..self.reserved.load(Ordering::Acquire) * self.regions {
+        for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
             discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }
         discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
     }
 
     fn clear_slot(&self, slot: usize) {
-        for region in slot * self.regions..(slot + 1) * self.regions {
+        for region in slot * REGIONS..(slot + 1) * REGIONS {
             for start in self.windows() {
                 discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
             }
@@ -305,7 +287,7 @@ impl Shadow {
                     for granule in granules.clone() {
                         self.set_cell(slot, side, granule, Cell::EMPTY);
                         if has_older {
-                            self.set_older(slot, side, granule, Cell::EMPTY, AccessId::default());
+                            self.set_older(slot, side, granule, Cell::EMPTY);
                         }
                     }
                 }

@@ -1,14 +1,19 @@
 //! The assembly of the middle path.
 //!
-//! Two forms. Aligned accesses of four and eight bytes have one each, without a loop. All others go
-//! through the general form, granule by granule: `r8` has a bit for each byte that is touched, from the
-//! first byte of the first granule on, so that the next granule's bytes are its lowest four after a
-//! shift.
+//! Two forms. Accesses of one, two, four and eight bytes that lie in one granule have one each, without a
+//! loop. All others go through the general form, granule by granule: `r8` has a bit for each byte that is
+//! touched, from the first byte of the first granule on, so that the next granule's bytes are its lowest
+//! eight after a shift.
 //!
-//! In both: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot.
+//! In both: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot. A cell shifted
+//! to the left by `ACCESS_SHIFT` has lost its access and can be compared with a limit; shifted back by
+//! `TICK_SHIFT` it is its tick.
 
-use super::{MERGE_BITS, Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE};
+use super::{
+    ACCESS_SHIFT, MERGE_BITS, Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE, TICK_SHIFT,
+};
 use crate::trampoline;
+use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
@@ -140,45 +145,38 @@ core::arch::global_asm!(
  jnz 7f
 .endm
 
-# An old cell of the own slot loses its place: what of it is not stood for, r10d, is put among the older ones,
-# if it stands for what is there. Else on to Rust by label 6. rsi the cell's place, rdi the access's, r9
-# an address in the line. Uses rbx, r11.
+# An old cell of the own slot loses its place: what of it is not stood for, r10, is put among the older ones,
+# if it stands for what is there. Else on to Rust by label 6. rsi the cell's place, r9 an address in the
+# line. Uses rbx, rdi, r11.
 .macro raddle_set_aside side
  mov r11, [rax + {older_cells} + \side]
- test r11, r11
- jz 6f
  xor r11, rsi
- mov ebx, [r11]
- test ebx, ebx
+ mov rbx, [r11]
+ test rbx, rbx
  jz .Lraddle_set\@
- not r10d
- and ebx, r10d
- not r10d
- test ebx, 0xf
+ mov rdi, r10
+ not rdi
+ and rdi, rbx
+ test dil, dil
  jnz 6f
  # The locks held: none when the newer of the two was made, or the same.
  mov [rax + {saved} + 72], rdx
- mov [rax + {saved} + 80], rdi
- mov rdx, [rax + {own_locks}]
- mov ebx, r10d
- shr ebx, 4
- mov ebx, [rdx + rbx * 4]
- mov edi, [r11]
- shr edi, 4
- mov edi, [rdx + rdi * 4]
+ mov rdi, [rax + {own_locks}]
+ shl rbx, {access_shift}
+ shr rbx, {tick_shift}
+ mov ebx, [rdi + rbx * 4]
+ mov rdx, r10
+ shl rdx, {access_shift}
+ shr rdx, {tick_shift}
+ mov edi, [rdi + rdx * 4]
  mov rdx, [rax + {saved} + 72]
  cmp ebx, edi
- mov rdi, [rax + {saved} + 80]
  je .Lraddle_set\@
- test ebx, ebx
+ test edi, edi
  jnz 6f
 .Lraddle_set\@:
- # What first, then when, then the mark; the cell itself changes later.
- mov ebx, [rdi]
- xor rdi, [rax + {older_accesses} + \side]
- mov [rdi], ebx
- xor rdi, [rax + {older_accesses} + \side]
- mov [r11], r10d
+ # The older place first, then the mark; the cell itself changes later.
+ mov [r11], r10
  mov rbx, r9
  shr rbx, 6
  shl rbx, 3
@@ -189,19 +187,15 @@ core::arch::global_asm!(
 .Lraddle_marked\@:
 .endm
 
-# The access in edx to the bytes ecx, and what the own cell ebx has of others in the same segment by the
-# access at rdi: in edx what stands for both, if that is known and it is one granule; else on to Rust by
-# label 6. Uses rbx, r10, r11.
+# The access in edx to the bytes cl, and r10d, the bytes that the own cell has by the access r11d of the same
+# segment: in edx what stands for both, if that is known and it is one granule; else on to Rust by
+# label 6. Uses rbx, r10.
 .macro raddle_merge
- test r8, -16
+ test r8, -256
  jnz 6f
- mov r10d, ecx
- not r10d
- and r10d, ebx
- and r10d, 0xf
- shl r10d, 4
- or r10d, ecx
- mov r11d, [rdi]
+ shl r10d, 8
+ movzx ebx, cl
+ or r10d, ebx
  imul ebx, r11d, {spread}
  add ebx, edx
  imul ebx, ebx, {spread_site}
@@ -219,44 +213,32 @@ core::arch::global_asm!(
  mov edx, [rbx + 12]
 .endm
 
-# The cell at offset `at` of the plane `side` (0 writes, 8 reads) of slot rsi: ordered, or excluded?
-.macro raddle_other side, at
+# Are the locks that \table has for \tick, whose lower half is \half, like the own? The flags say so. Uses
+# \other.
+.macro raddle_alike table, tick, half, other
+ mov \other, \table
+ mov \half, [\other + \tick * 4]
+ mov \other, [rax + {alike_table}]
+ mov \half, [\other + \tick * 4]
+ cmp \half, [rax + {alike}]
+.endm
+
+# The cell of granule rcx in the plane `side` (0 writes, 8 reads) of slot rsi, if it has one of the bytes
+# r8: ordered, or excluded? Uses rbx, r9.
+.macro raddle_other side
  mov r9d, esi
  shl r9d, 4
  mov rbx, rcx
  xor rbx, [rax + r9 + {cell_keys} + \side]
- mov ebx, [rbx + \at]
- cmp ebx, edx
- jbe 5f
- shr ebx, 4
- mov r9, [rax + rsi * 8 + {lock_tables}]
- mov ebx, [r9 + rbx * 4]
- mov r9, [rax + {alike_table}]
- mov ebx, [r9 + rbx * 4]
- cmp ebx, [rax + {alike}]
- jne 7f
-5:
-.endm
-
-# Is what the own cell at offset `at` held stood for? No lock is held now, or those held then were
-# alike, or it is the own stack. If not: label 8.
-.macro raddle_own at
- mov esi, [rbx + \at]
- test esi, esi
+ mov r9, [rbx]
+ test r9b, r8b
  jz 5f
- cmp dword ptr [rax + {no_locks}], 0
- jne 5f
- shr esi, 4
- mov r9, [rax + {own_locks}]
- mov esi, [r9 + rsi * 4]
- mov r9, [rax + {alike_table}]
- mov esi, [r9 + rsi * 4]
- cmp esi, [rax + {alike}]
- je 5f
- cmp rcx, [rax + {stack}]
- jb 8f
- cmp rcx, [rax + {stack} + 8]
- jae 8f
+ shl r9, {access_shift}
+ cmp r9, rdx
+ jbe 5f
+ shr r9, {tick_shift}
+ raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, rbx
+ jne 7f
 5:
 .endm
 
@@ -275,72 +257,118 @@ core::arch::global_asm!(
  mov qword ptr [rax + rdi + {ring} + 8], \bytes
 .endm
 
-.macro raddle_aligned side, wide, general
+# An access of \size bytes, aligned so that it lies in one granule.
+.macro raddle_one side, size, general
  .p2align 6
  raddle_enter
- mov edx, 4 << \wide
- test cl, 3
+ mov edx, \size
+ .if \size > 1
+ test cl, \size - 1
  jnz \general
- .if \wide
- mov ebx, ecx
- and ebx, 63
- cmp ebx, 56
- ja 6f
  .endif
- raddle_describe r8
- # The own cells.
+ .if \size < 8
+ mov r9, rcx
+ and ecx, 7
+ mov r8d, (1 << \size) - 1
+ shl r8d, cl
+ mov rcx, r9
+ and rcx, -8
+ # Has this segment touched these bytes, if not all?
  mov rbx, rcx
  xor rbx, [rax + {cells} + \side]
- mov rdi, rcx
- xor rdi, [rax + {accesses} + \side]
- raddle_own 0
- .if \wide
- raddle_own 4
- .endif
- # Stamp: what first, then when; the exchange is the fence.
- mov dword ptr [rdi], edx
- .if \wide
- mov dword ptr [rdi + 4], edx
- .endif
- mov [rax + {stamped}], edx
- mov rsi, [rax + {segment}]
- .if \wide
- xchg [rbx], rsi
+ mov rsi, [rbx]
+ xor rsi, [rax + {segment}]
+ mov rdi, rsi
+ shl rdi, {access_shift}
+ shr rdi, {tick_shift}
+ jnz 2f
+ test sil, r8b
+ jz 9f
+2:
  .else
- xchg dword ptr [rbx], esi
+ mov r8d, 0xff
  .endif
- .if \wide
- raddle_note \side, rcx, 0xff
- .else
- raddle_note \side, rcx, 0xf
+ raddle_describe r9
+ mov rbx, rcx
+ xor rbx, [rax + {cells} + \side]
+ mov rdi, [rax + {segment}]
+ mov rsi, [rbx]
+ .if \size < 8
+ # Only these bytes are stamped, beside others of this segment.
+ xor dil, dil
+ or rdi, r8
  .endif
- # Look.
- raddle_sharers \side, rcx, r8d
+ test rsi, rsi
+ jz 5f
+ .if \size < 8
+ mov r9, rsi
+ xor r9, [rax + {segment}]
+ shl r9, {access_shift}
+ shr r9, {tick_shift}
+ jnz 3f
+ # Others by another access are for the general form.
+ mov r9, rsi
+ shr r9, {access_at}
+ cmp r9d, edx
+ jne 8f
+ movzx esi, sil
+ or rdi, rsi
+ jmp 5f
+3:
+ .endif
+ # Is what the own cell held stood for? It is if it is settled; if no lock is held now, or those held then
+ # were alike, and all its bytes are touched again; or it is the own stack.
+ mov r9, rsi
+ shl r9, {access_shift}
+ cmp r9, [rax + {settled}]
+ jbe 5f
+ .if \size < 8
+ mov r9d, r8d
+ not r9d
+ test sil, r9b
+ jnz 4f
+ .endif
+ cmp dword ptr [rax + {no_locks}], 0
+ jne 5f
+ shl rsi, {access_shift}
+ shr rsi, {tick_shift}
+ raddle_alike "[rax + {own_locks}]", rsi, esi, r9
+ je 5f
 4:
- bsf esi, r8d
- mov edx, [rax + rsi * 4 + {limits}]
- raddle_other 0, 0
- .if \wide
- raddle_other 0, 4
- .endif
+ cmp rcx, [rax + {stack}]
+ jb 8f
+ cmp rcx, [rax + {stack} + 8]
+ jae 8f
+5:
+ # Stamp; the exchange is the fence.
+ mov [rax + {stamped}], edx
+ shl rdx, {access_at}
+ or rdi, rdx
+ xchg [rbx], rdi
+ raddle_note \side, rcx, r8
+ # Look.
+ raddle_sharers \side, rcx, r9d
+ mov edi, r9d
+4:
+ bsf esi, edi
+ mov rdx, [rax + rsi * 8 + {limits}]
+ raddle_other 0
  .if \side == 0
- raddle_other 8, 0
- .if \wide
- raddle_other 8, 4
+ raddle_other 8
  .endif
- .endif
- lea edi, [r8 - 1]
- and r8d, edi
+ lea r9d, [rdi - 1]
+ and edi, r9d
  jnz 4b
  raddle_look_again rcx
  raddle_exits raddle_restore
 8:
- mov edx, 4 << \wide
+ mov rcx, qword ptr gs:[0x5A5A0030]
+ mov edx, \size
  jmp \general
 .endm
 
 # The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
-# r8 the bytes, r9 the first granule, edx the limit. Uses rbx, rcx, rdi, r10.
+# r8 the bytes, r9 the first granule, rdx the limit. Uses rbx, rcx, rdi, r10.
 .macro raddle_others side
  mov rcx, r8
  mov ebx, esi
@@ -348,23 +376,18 @@ core::arch::global_asm!(
  mov rbx, [rax + rbx + {cell_keys} + \side]
  xor rbx, r9
 4:
- mov r10d, [rbx]
- cmp r10d, edx
- jbe 5f
- mov edi, r10d
- and edi, ecx
- and edi, 0xf
+ mov r10, [rbx]
+ test r10b, cl
  jz 5f
- shr r10d, 4
- mov rdi, [rax + rsi * 8 + {lock_tables}]
- mov r10d, [rdi + r10 * 4]
- mov rdi, [rax + {alike_table}]
- mov edi, [rdi + r10 * 4]
- cmp edi, [rax + {alike}]
+ shl r10, {access_shift}
+ cmp r10, rdx
+ jbe 5f
+ shr r10, {tick_shift}
+ raddle_alike "[rax + rsi * 8 + {lock_tables}]", r10, r10d, rdi
  jne 7f
 5:
- add rbx, 4
- shr rcx, 4
+ add rbx, 8
+ shr rcx, 8
  jnz 4b
 .endm
 
@@ -385,23 +408,25 @@ core::arch::global_asm!(
  shl r8, cl
  dec r8
  mov ecx, r9d
- and ecx, 3
+ and ecx, 7
  shl r8, cl
- and r9, -4
+ and r9, -8
  # Is there anything new in this segment?
  mov rcx, r8
  mov rsi, r9
  xor rsi, [rax + {cells} + \side]
- mov edx, [rax + {segment}]
+ mov rdx, [rax + {segment}]
 1:
- mov ebx, [rsi]
- xor ebx, edx
- test ebx, -16
+ mov rbx, [rsi]
+ xor rbx, rdx
+ mov rdi, rbx
+ shl rdi, {access_shift}
+ shr rdi, {tick_shift}
  jnz 2f
- and ebx, ecx
+ test bl, cl
  jnz 2f
- add rsi, 4
- shr rcx, 4
+ add rsi, 8
+ shr rcx, 8
  jnz 1b
  raddle_restore_all
  ret
@@ -409,93 +434,89 @@ core::arch::global_asm!(
  raddle_describe rcx
  mov [rax + {stamped}], edx
  # The own cells. Those of this segment that touch other bytes are added to; of older segments, what is
- # not stood for is put aside, unless it is the own stack.
+ # neither settled nor stood for is put aside, unless it is the own stack.
  mov rcx, r8
  mov rsi, r9
  xor rsi, [rax + {cells} + \side]
- mov rdi, r9
- xor rdi, [rax + {accesses} + \side]
 1:
- mov ebx, [rsi]
- test ebx, ebx
+ mov rbx, [rsi]
+ test rbx, rbx
  jz 5f
- mov r10d, ebx
- xor r10d, [rax + {segment}]
- test r10d, -16
+ mov r10, rbx
+ xor r10, [rax + {segment}]
+ mov r11, r10
+ shl r11, {access_shift}
+ shr r11, {tick_shift}
  jnz 3f
- test r10d, ecx
+ test r10b, cl
  jz 5f
- cmp [rdi], edx
+ mov r11, rbx
+ shr r11, {access_at}
+ cmp r11d, edx
  je 5f
  mov r10d, ecx
  not r10d
  and r10d, ebx
- test r10d, 0xf
+ and r10d, 0xff
  jz 5f
  raddle_merge
  jmp 5f
 3:
+ mov r10, rbx
+ shl r10, {access_shift}
+ cmp r10, [rax + {settled}]
+ jbe 5f
  cmp r9, [rax + {stack}]
  jb 4f
  cmp r9, [rax + {stack} + 8]
  jb 5f
 4:
  # The bytes that are touched again are stood for if the locks are no more.
- mov r10d, ebx
+ mov r10, rbx
  cmp dword ptr [rax + {no_locks}], 0
  jne 3f
- shr ebx, 4
- mov r11, [rax + {own_locks}]
- mov ebx, [r11 + rbx * 4]
- mov r11, [rax + {alike_table}]
- mov ebx, [r11 + rbx * 4]
- cmp ebx, [rax + {alike}]
+ shl rbx, {access_shift}
+ shr rbx, {tick_shift}
+ raddle_alike "[rax + {own_locks}]", rbx, ebx, r11
  jne 4f
 3:
- mov ebx, ecx
- and ebx, 0xf
- not ebx
- and r10d, ebx
- test r10d, 0xf
+ movzx ebx, cl
+ not rbx
+ and r10, rbx
+ test r10b, r10b
  jz 5f
 4:
  raddle_set_aside \side
 5:
- add rsi, 4
- add rdi, 4
- shr rcx, 4
+ add rsi, 8
+ shr rcx, 8
  jnz 1b
- # Stamp: what first, then when; then the fence.
+ # Stamp; then the fence.
  mov rcx, r8
  mov rsi, r9
  xor rsi, [rax + {cells} + \side]
- mov rdi, r9
- xor rdi, [rax + {accesses} + \side]
- mov r11d, [rax + {segment}]
- and r11d, -16
+ mov rdi, rdx
+ shl rdi, {access_at}
+ mov r11, [rax + {segment}]
+ xor r11b, r11b
 1:
- mov ebx, [rsi]
- mov r10d, ebx
- xor r10d, r11d
- test r10d, -16
- jnz 3f
- mov r10d, ecx
- and r10d, 0xf
- or r10d, ebx
- cmp r10d, ebx
+ mov rbx, [rsi]
+ movzx r10d, cl
+ mov rdx, rbx
+ xor rdx, r11
+ shl rdx, {access_shift}
+ shr rdx, {tick_shift}
+ jnz 4f
+ or r10b, bl
+ cmp r10b, bl
  je 5f
- jmp 4f
-3:
- mov r10d, ecx
- and r10d, 0xf
- or r10d, r11d
 4:
- mov [rdi], edx
- mov [rsi], r10d
+ or r10, r11
+ or r10, rdi
+ mov [rsi], r10
 5:
- add rsi, 4
- add rdi, 4
- shr rcx, 4
+ add rsi, 8
+ shr rcx, 8
  jnz 1b
  raddle_note \side, r9, r8
  lock or dword ptr [rax + {stamped}], 0
@@ -503,7 +524,7 @@ core::arch::global_asm!(
  raddle_sharers \side, r9, r11d
 8:
  bsf esi, r11d
- mov edx, [rax + rsi * 4 + {limits}]
+ mov rdx, [rax + rsi * 8 + {limits}]
  raddle_others 0
  .if \side == 0
  raddle_others 8
@@ -525,48 +546,37 @@ core::arch::global_asm!(
  .p2align 6
 .globl raddle_middle_begin
 .hidden raddle_middle_begin
+# Writes of 1, 2, 4 and 8 bytes, then reads, in steps of {one} bytes.
 raddle_middle_begin:
- raddle_aligned 0, 0, raddle_general_write
-.globl raddle_middle_write_8
-.hidden raddle_middle_write_8
- .p2align 6
-raddle_middle_write_8:
- raddle_aligned 0, 1, raddle_general_write
-.globl raddle_middle_read_4
-.hidden raddle_middle_read_4
- .p2align 6
-raddle_middle_read_4:
- raddle_aligned 8, 0, raddle_general_read
-.globl raddle_middle_read_8
-.hidden raddle_middle_read_8
- .p2align 6
-raddle_middle_read_8:
- raddle_aligned 8, 1, raddle_general_read
- .p2align 6
+ raddle_one 0, 1, raddle_general_write
+ .org raddle_middle_begin + 1 * {one}
+ raddle_one 0, 2, raddle_general_write
+ .org raddle_middle_begin + 2 * {one}
+ raddle_one 0, 4, raddle_general_write
+ .org raddle_middle_begin + 3 * {one}
+ raddle_one 0, 8, raddle_general_write
+ .org raddle_middle_begin + 4 * {one}
+ raddle_one 8, 1, raddle_general_read
+ .org raddle_middle_begin + 5 * {one}
+ raddle_one 8, 2, raddle_general_read
+ .org raddle_middle_begin + 6 * {one}
+ raddle_one 8, 4, raddle_general_read
+ .org raddle_middle_begin + 7 * {one}
+ raddle_one 8, 8, raddle_general_read
+ .org raddle_middle_begin + 8 * {one}
 raddle_general_write:
  raddle_general 0
  .p2align 6
 raddle_general_read:
  raddle_general 8
-# By size: 1, 2, 16, 32, in steps of {sized} bytes.
-.globl raddle_middle_write_sized
-.hidden raddle_middle_write_sized
+# Of 16 and 32 bytes, writes and reads, in steps of {sized} bytes.
+.globl raddle_middle_sized
+.hidden raddle_middle_sized
  .p2align 7
-raddle_middle_write_sized:
- raddle_sized 1, raddle_general_write
- .p2align 7
- raddle_sized 2, raddle_general_write
- .p2align 7
+raddle_middle_sized:
  raddle_sized 16, raddle_general_write
  .p2align 7
  raddle_sized 32, raddle_general_write
-.globl raddle_middle_read_sized
-.hidden raddle_middle_read_sized
- .p2align 7
-raddle_middle_read_sized:
- raddle_sized 1, raddle_general_read
- .p2align 7
- raddle_sized 2, raddle_general_read
  .p2align 7
  raddle_sized 16, raddle_general_read
  .p2align 7
@@ -577,7 +587,6 @@ raddle_middle_end:
 "#,
     saved = const offset_of!(Middle, saved),
     older_cells = const offset_of!(Middle, older_cells),
-    older_accesses = const offset_of!(Middle, older_accesses),
     older_bit = const OLDER.trailing_zeros(),
     older_mark = const OLDER,
     marks = const (OLDER | SPECIAL) as i32,
@@ -585,7 +594,7 @@ raddle_middle_end:
     merge_shift = const u32::BITS - MERGE_BITS,
     segment = const offset_of!(Middle, segment),
     cells = const offset_of!(Middle, cells),
-    accesses = const offset_of!(Middle, accesses),
+    settled = const offset_of!(Middle, settled),
     sharers = const offset_of!(Middle, sharers),
     rows = const offset_of!(Middle, rows),
     own = const offset_of!(Middle, own),
@@ -610,19 +619,22 @@ raddle_middle_end:
     row_shift = const u32::BITS - ROW_BITS,
     spread_site = const SPREAD_SITE as i32,
     spread = const SPREAD as i32,
+    access_at = const ACCESS_AT,
+    access_shift = const ACCESS_SHIFT,
+    tick_shift = const TICK_SHIFT,
+    one = const ONE,
     sized = const SIZED,
 );
 
+/// Bytes from one form for accesses in one granule to the next; the assembler complains if that is too
+/// little.
+const ONE: usize = 1024;
 /// Bytes from one entry of the general form to the next.
 const SIZED: usize = 128;
 
 unsafe extern "C" {
     static raddle_middle_begin: u8;
-    static raddle_middle_write_8: u8;
-    static raddle_middle_read_4: u8;
-    static raddle_middle_read_8: u8;
-    static raddle_middle_write_sized: u8;
-    static raddle_middle_read_sized: u8;
+    static raddle_middle_sized: u8;
     static raddle_middle_end: u8;
 }
 
@@ -641,31 +653,22 @@ impl MiddlePath {
             let end = &raw const raddle_middle_end;
             std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
         };
-        // Three in each entry, restored and left: six in the aligned form, seven in the general one.
-        const PATCHES: usize = 4 * (3 + 6) + 2 * 7 + 8 * 3;
+        // Three in each entry, restored and left: seven in either form.
+        const PATCHES: usize = 8 * (3 + 7) + 2 * 7 + 4 * 3;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 
     /// The entry for accesses of this side and size, if it serves them.
     pub fn entry(&self, side: Side, size: u32) -> Option<CodeAddress> {
-        let sized = |number: usize| {
-            let first = match side {
-                Side::Write => &raw const raddle_middle_write_sized,
-                Side::Read => &raw const raddle_middle_read_sized,
-            };
-            first.wrapping_add(number * SIZED)
-        };
-        let label = match (side, size) {
-            (Side::Write, 4) => &raw const raddle_middle_begin,
-            (Side::Write, 8) => &raw const raddle_middle_write_8,
-            (Side::Read, 4) => &raw const raddle_middle_read_4,
-            (Side::Read, 8) => &raw const raddle_middle_read_8,
-            (_, 1) => sized(0),
-            (_, 2) => sized(1),
-            (_, 16) => sized(2),
-            (_, 32) => sized(3),
+        let side = side as usize;
+        let sized =
+            &raw const raddle_middle_sized as usize - &raw const raddle_middle_begin as usize;
+        let offset = match size {
+            1 | 2 | 4 | 8 => (side * 4 + size.trailing_zeros() as usize) * ONE,
+            16 => sized + side * 2 * SIZED,
+            32 => sized + (side * 2 + 1) * SIZED,
             _ => return None,
         };
-        Some(self.code.offset(label as usize - &raw const raddle_middle_begin as usize))
+        Some(self.code.offset(offset))
     }
 }

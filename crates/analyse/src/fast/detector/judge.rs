@@ -40,8 +40,8 @@ impl<P: Planes> FastHybrid<P> {
             let (common, slot) = (kept.bytes & bytes, kept.slot);
             let ordered = slot == now.standing.slot() || kept.tick <= now.standing.weak(slot);
             if common != 0 && !ordered {
-                let cell = Cell::new(kept.tick, kept.bytes);
                 let access = kept.access;
+                let cell = Cell::new(kept.tick, kept.bytes, access);
                 self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
             }
         }

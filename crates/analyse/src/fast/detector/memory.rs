@@ -2,7 +2,7 @@
 
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
-use crate::fast::cell::{Bytes, Cell, LINE, granules, lines};
+use crate::fast::cell::{LINE, granules, lines};
 use crate::fast::protocol::{Planes, Side, look, slots_of};
 use crate::fast::special::Kept;
 use crate::touch::Kind;
@@ -51,8 +51,8 @@ impl<P: Planes> FastHybrid<P> {
                     state.specials.entry(granule).keep(new, |_| false);
                     continue;
                 }
-                self.restamp(&standing, Side::Write, granule, (bytes, access), |cell, was| {
-                    self.keep(state, standing.slot(), granule, (cell, was));
+                self.restamp(&standing, Side::Write, granule, (bytes, access), |cell| {
+                    self.keep(state, standing.slot(), granule, cell);
                 });
             }
             let line = part.0 / LINE;
@@ -84,25 +84,17 @@ impl<P: Planes> FastHybrid<P> {
                 for slot in slots_of(self.planes.sharers(side, part.0 / LINE)) {
                     for (granule, bytes) in granules(part.0, part.1) {
                         let cell = self.planes.cell(slot, side, granule);
-                        if let Some(rest) = without(cell, bytes) {
-                            self.planes.set_cell(slot, side, granule, rest);
+                        if cell.bytes() & bytes != 0 {
+                            self.planes.set_cell(slot, side, granule, cell.only(!bytes));
                         }
-                        if let Some((cell, access)) = self.older(slot, side, granule)
-                            && let Some(rest) = without(cell, bytes)
+                        if let Some(cell) = self.older(slot, side, granule)
+                            && cell.bytes() & bytes != 0
                         {
-                            self.planes.set_older(slot, side, granule, rest, access);
+                            self.planes.set_older(slot, side, granule, cell.only(!bytes));
                         }
                     }
                 }
             }
         }
     }
-}
-
-/// What is left of a cell when some of its bytes are forgotten; nothing if it has none of them.
-fn without(cell: Cell, bytes: Bytes) -> Option<Cell> {
-    (cell.bytes() & bytes != 0).then(|| match cell.bytes() & !bytes {
-        0 => Cell::EMPTY,
-        rest => Cell::new(cell.tick(), rest),
-    })
 }

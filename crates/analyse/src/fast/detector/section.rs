@@ -79,7 +79,7 @@ impl<P: Planes> FastHybrid<P> {
             }
             for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
                 let newest = self.planes.cell(slot, Side::Write, granule);
-                let older = self.older(slot, Side::Write, granule).map(|(cell, _)| cell);
+                let older = self.older(slot, Side::Write, granule);
                 for cell in std::iter::once(newest).chain(older) {
                     if cell.bytes() & bytes != 0 && under_lock(slot, cell.tick()) {
                         writes.push(state.when(slot, cell.tick()));
