@@ -24,6 +24,7 @@ pub mod hybrid;
 pub mod lock_order;
 pub mod order;
 pub mod shadow;
+pub mod stacks;
 pub mod touch;
 pub mod unjudged;
 

@@ -32,6 +32,9 @@ pub struct Decoded {
     /// It is atomic and changes memory only if the old value was the expected one, which the zero
     /// flag tells afterwards: `cmpxchg`, `cmpxchg8b`, `cmpxchg16b`.
     pub compares: bool,
+    /// It may put the stack pointer anywhere: on another stack, or above frames that are left without
+    /// returning. Not what functions do to make and leave their own frames.
+    pub moves_stack: bool,
 }
 
 /// How an instruction ends.
@@ -124,7 +127,37 @@ pub fn decode(bytes: &[u8], ip: u64) -> Option<Decoded> {
                 instruction.mnemonic(),
                 Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b
             ),
+        moves_stack: moves_stack(&instruction),
     })
+}
+
+/// Is the stack pointer an operand that is written, other than by making room, giving it back by a fixed
+/// amount, aligning, or leaving a frame by its frame pointer?
+fn moves_stack(instruction: &Instruction) -> bool {
+    let is_stack_pointer = |operand: u32| {
+        instruction.op_kind(operand) == OpKind::Register
+            && instruction.op_register(operand).full_register() == Register::RSP
+    };
+    let written = match instruction.mnemonic() {
+        // Both operands of these are written; of all others, the first at most.
+        Mnemonic::Xchg | Mnemonic::Xadd => 2,
+        Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Call | Mnemonic::Jmp => 0,
+        _ => 1,
+    };
+    if !(0..written.min(instruction.op_count())).any(is_stack_pointer) {
+        return false;
+    }
+    let is_fixed = instruction.op_count() == 2 && instruction.op_kind(1) != OpKind::Register;
+    match instruction.mnemonic() {
+        Mnemonic::Add => !is_fixed || instruction.op_kind(1) == OpKind::Memory,
+        Mnemonic::Sub | Mnemonic::And | Mnemonic::Inc | Mnemonic::Dec => false,
+        Mnemonic::Lea => {
+            let frame = [Register::RSP, Register::RBP].contains(&instruction.memory_base());
+            !frame || instruction.memory_index() != Register::None
+        }
+        Mnemonic::Mov => is_fixed || instruction.op_register(1).full_register() != Register::RBP,
+        _ => true,
+    }
 }
 
 /// The instruction at the start of `bytes`, 64-bit mode.

@@ -46,6 +46,9 @@ pub trait Client: Sync + Sized + 'static {
     /// A signal has come for the current thread. `blocked` ones are shown again on delivery.
     fn signal(&self, thread: Thread<'_>, number: i32, blocked: bool, state: &MachineState);
 
+    /// The kernel has moved the current thread elsewhere: to a signal's handler, or back from it.
+    fn moved_by_kernel(&self);
+
     /// The program's handler of a signal is about to run; the state is that at its beginning.
     fn handler_begins(&self, state: &MachineState);
 
@@ -212,6 +215,7 @@ unsafe extern "C" fn on_transfer<C: Client>(
     // SAFETY: the information is valid during the callback, in which the engine gives the state of the thread after
     // the transfer.
     unsafe {
+        C::instance().moved_by_kernel();
         if (*info).type_ == dr::dr_kernel_xfer_type_t_DR_XFER_SIGNAL_DELIVERY {
             C::instance().handler_begins(&MachineState::of(context, false));
         }

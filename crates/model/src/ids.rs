@@ -40,6 +40,11 @@ pub struct Place {
     pub offset: u64,
 }
 
+impl Place {
+    /// In a call stack: frames of a recursion that were left out here.
+    pub const RECURSION: Place = Place { module: ModuleId::NONE, offset: u64::MAX };
+}
+
 /// An address in the target's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

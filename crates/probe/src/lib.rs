@@ -10,7 +10,7 @@
 //! - [`debug`]: where a debugger stops the target, if there is one;
 //! - [`analysis`]: a detector fed with the events, if one was asked for;
 //! - [`serve`]: copies of the target at `main`, one for each execution, if that was asked for;
-//! - [`stacks`]: the call stack of an event;
+//! - [`stacks`], [`frames`]: the call stack of an event;
 //! - [`memory`]: the shared log, the target's memory and environment.
 //!
 //! It knows the hook table and the module facts; it knows nothing of files, symbols or debug
@@ -18,6 +18,7 @@
 
 mod analysis;
 mod debug;
+mod frames;
 mod instrument;
 mod libc_free;
 mod memory;

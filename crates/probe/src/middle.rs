@@ -11,24 +11,28 @@
 
 mod path;
 
-use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
+use crate::memory::{Plain, Reservation};
 use raddle_analyse::fast::access::AccessId;
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, TICK_AT};
 use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
 use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
-/// Frames that a row has room for; a deeper stack is left to Rust.
-const FRAMES: usize = 30;
-/// Rows of a thread.
+/// Accesses that are remembered for a thread, and how the row of a site and a stack is found.
 const ROWS: usize = 1 << ROW_BITS;
-const ROW_BITS: u32 = 10;
-const ROW_SIZE: usize = 512;
-/// How the row of a site and a stack pointer is found.
+const ROW_BITS: u32 = 13;
+/// Rules for finding frames, and steps from stack to stack, that are remembered for a thread.
+const RULES: usize = 1 << RULE_BITS;
+const RULE_BITS: u32 = 12;
+const STEPS: usize = 1 << STEP_BITS;
+const STEP_BITS: u32 = 12;
+/// Frames that the path finds at once; more are left to Rust.
+const FOUND: usize = 16;
 const SPREAD_SITE: u32 = 0x9E37_79B1;
 const SPREAD: u32 = 0x85EB_CA6B;
 /// Merged accesses that are remembered for a thread, and how one is found.
@@ -53,6 +57,8 @@ pub struct Middle {
     settled: u64,
     sharers: u64,
     rows: u64,
+    rules: u64,
+    steps: u64,
     merges: u64,
     own: u32,
     locks: u32,
@@ -62,6 +68,15 @@ pub struct Middle {
     no_locks: u32,
     /// The application's registers while the path runs.
     saved: [u64; 11],
+    /// Registers while frames are looked for, and where that was begun.
+    looking: [u64; 7],
+    back: u64,
+    /// Frames found: where the return address is, and what it is.
+    found: [(u64, u64); FOUND],
+    /// How often modules came and went, and how often they had when the rules were learned.
+    age_at: u64,
+    age: u32,
+    unused: u32,
     /// The access that was stamped.
     stamped: u32,
     /// It is to be looked at again.
@@ -78,29 +93,80 @@ pub struct Middle {
     /// The own one.
     own_locks: u64,
     memory: Reservation,
+    rule_memory: Reservation,
+    step_memory: Reservation,
     merged: Reservation,
     /// Never written.
     empty: Reservation,
 }
 
-const _: () = assert!(SLOTS <= ROOM && ROWS == 1 << ROW_BITS && size_of::<Row>() == ROW_SIZE);
+/// Addresses of rows are computed by a shift.
+const ROW_SIZE: usize = 16;
+const _: () = assert!(SLOTS <= ROOM && size_of::<Row>() == ROW_SIZE);
+const _: () = assert!(size_of::<RuleRow>() == ROW_SIZE && size_of::<Step>() == ROW_SIZE);
 
-/// An access described before, as the assembly compares it.
+/// An access described before.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Row {
-    head: RowHead,
-    frames: [(u64, u64); FRAMES],
+    site: u32,
+    /// The frames around it.
+    node: u32,
+    access: AccessId,
+    /// [`Rule::at`] of the site.
+    at: i32,
+}
+
+/// How the frame of a function is found from a place in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Rule {
+    /// Where the return address is, from the stack pointer on, or one more than that from the frame
+    /// pointer on.
+    pub at: i32,
+    /// Where the caller's frame pointer is, from the return address on; zero if in the register.
+    pub bp: i32,
+}
+
+// SAFETY: integers without padding.
+unsafe impl Plain for Rule {}
+
+/// A place in a function: a site, or where a call returns to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleKey(u64);
+
+/// The bit that tells sites from addresses.
+const SITE_BIT: u32 = 63;
+
+impl RuleKey {
+    pub fn site(site: u32) -> RuleKey {
+        RuleKey(1 << SITE_BIT | u64::from(site))
+    }
+
+    pub fn call(return_address: u64) -> RuleKey {
+        RuleKey(return_address)
+    }
+
+    /// The row; the assembly computes the same.
+    fn row(self) -> usize {
+        ((self.0 as u32).wrapping_mul(SPREAD) >> (u32::BITS - RULE_BITS)) as usize * ROW_SIZE
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct RowHead {
-    sp: u64,
-    site: u32,
-    access: AccessId,
-    depth: u32,
-    unused: [u32; 3],
+struct RuleRow {
+    key: u64,
+    rule: Rule,
+}
+
+/// From a stack to the one with a frame more.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Step {
+    return_address: u64,
+    outer: u32,
+    node: u32,
 }
 
 /// Two accesses of one segment to different bytes of a granule, and what stands for both.
@@ -118,6 +184,8 @@ impl Middle {
     /// For a new thread.
     pub fn new(shadow: &Shadow) -> Option<Box<Middle>> {
         let memory = Reservation::new(ROWS * ROW_SIZE)?;
+        let rule_memory = Reservation::new(RULES * ROW_SIZE)?;
+        let step_memory = Reservation::new(STEPS * ROW_SIZE)?;
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
@@ -130,6 +198,8 @@ impl Middle {
             settled: 0,
             sharers: shadow.sharers_base(),
             rows: memory.start(),
+            rules: rule_memory.start(),
+            steps: step_memory.start(),
             merges: merged.start(),
             own: 0,
             locks: 0,
@@ -137,6 +207,12 @@ impl Middle {
             alike: UNLIKE,
             no_locks: 1,
             saved: [0; 11],
+            looking: [0; 7],
+            back: 0,
+            found: [(0, 0); FOUND],
+            age_at: &raw const NEVER as u64,
+            age: 0,
+            unused: 0,
             stamped: 0,
             look: 0,
             journal: Journal::default(),
@@ -150,6 +226,8 @@ impl Middle {
             }),
             own_locks: 0,
             memory,
+            rule_memory,
+            step_memory,
             merged,
             empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
@@ -191,18 +269,41 @@ impl Middle {
         (std::mem::take(&mut self.look) == 1).then_some(AccessId(self.stamped))
     }
 
-    /// Remembers a described access, if its stack is not too deep.
-    pub fn remember(&mut self, site: u32, sp: u64, access: AccessId, frames: &[(u64, u64)]) {
-        if frames.len() > FRAMES {
-            return;
+    /// Remembers a described access, if it is known how its frame is found.
+    pub fn remember(&mut self, site: u32, node: u32, access: AccessId) {
+        if let Some(Rule { at, .. }) = self.rule(RuleKey::site(site)) {
+            self.memory.write_at(row_of(site, node), Row { site, node, access, at });
         }
-        let row = RowHead { sp, site, access, depth: frames.len() as u32, unused: [0; 3] };
-        let at = row_of(site, sp) * ROW_SIZE;
-        self.memory.write_at(at, row);
-        let first = at + offset_of!(Row, frames);
-        for (number, frame) in frames.iter().enumerate() {
-            self.memory.write_at(first + number * size_of::<(u64, u64)>(), *frame);
+    }
+
+    fn rule(&self, key: RuleKey) -> Option<Rule> {
+        let found = self.rule_memory.read_at::<u64>(key.row()) == key.0;
+        found.then(|| self.rule_memory.read_at(key.row() + offset_of!(RuleRow, rule)))
+    }
+
+    /// Is it known how the frame is found from there?
+    pub fn has_rule(&self, key: RuleKey) -> bool {
+        self.rule(key).is_some()
+    }
+
+    /// Remembers how the frame is found from a place.
+    pub fn remember_rule(&mut self, key: RuleKey, rule: Rule) {
+        self.rule_memory.write_at(key.row(), RuleRow { key: key.0, rule });
+    }
+
+    /// Modules have come and gone as often as this says; what was learned before is forgotten.
+    pub fn set_age(&mut self, age: &'static AtomicU32) {
+        let now = age.load(Ordering::Acquire);
+        if self.age != now || self.age_at != age.as_ptr() as u64 {
+            self.rule_memory.clear();
+            (self.age, self.age_at) = (now, age.as_ptr() as u64);
         }
+    }
+
+    /// Remembers the stack `node`: that of `outer` with one frame more.
+    pub fn remember_step(&mut self, outer: u32, return_address: u64, node: u32) {
+        let step = Step { return_address, outer, node };
+        self.step_memory.write_at(step_of(outer, return_address), step);
     }
 }
 
@@ -226,7 +327,16 @@ fn merge_of(merge: &Merge) -> usize {
 }
 
 /// The row of an access; the assembly computes the same.
-fn row_of(site: u32, sp: u64) -> usize {
-    let mixed = site.wrapping_mul(SPREAD_SITE) ^ (sp as u32 >> 4);
-    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - ROW_BITS)) as usize
+fn row_of(site: u32, node: u32) -> usize {
+    let mixed = site.wrapping_mul(SPREAD_SITE).wrapping_add(node);
+    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - ROW_BITS)) as usize * ROW_SIZE
 }
+
+/// That of a step likewise.
+fn step_of(outer: u32, return_address: u64) -> usize {
+    let mixed = outer.wrapping_mul(SPREAD_SITE).wrapping_add(return_address as u32);
+    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - STEP_BITS)) as usize * ROW_SIZE
+}
+
+/// What is compared with before any rule was learned. Never written.
+static NEVER: AtomicU32 = AtomicU32::new(u32::MAX);

@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::debug::{At, Debugger};
+use crate::frames;
 use crate::instrument::{Instrumentation, Plan};
 use crate::memory::log::{Log, Writer};
 use crate::memory::{blocks, environment, kernel, note_own};
@@ -11,7 +12,7 @@ use crate::schedule::Scheduler;
 use crate::serve::Server;
 use crate::stacks::Stacks;
 use crate::thread::{self, Registry};
-use crate::trampoline::{self, Trampoline};
+use crate::trampoline::{self, Trampoline, slot};
 use raddle_dynamorio::block::{Block, Point};
 use raddle_dynamorio::client::{self, Client};
 use raddle_dynamorio::process::{self, MachineState, Module, SystemCall, Thread};
@@ -294,6 +295,10 @@ impl Client for Probe {
                 scheduler.flush(thread);
             }
         }
+    }
+
+    fn moved_by_kernel(&self) {
+        self.slots.set(slot::TOP, frames::FIRST as u64);
     }
 
     fn handler_begins(&self, state: &MachineState) {

@@ -1,27 +1,33 @@
 //! The call stack of an event, unwound with the modules' own unwind tables.
 //!
-//! Chosen over a maintained shadow stack by measurement (docs/architecture.md, "Stacks"): unwinding
-//! costs nothing until asked, works in optimised code without frame pointers, and its rule cache
-//! makes a frame a few tens of nanoseconds. Where the outer frames are still those of the stack taken
-//! before, they are compared instead of unwound.
+//! A stack is unwound when it is asked for, as far as its frames are not known ([`crate::frames`] says how
+//! they stay right); most accesses do not even come here, because the middle path's assembly finds the
+//! frames by the same rules. Unwinding works in optimised code without frame pointers, and its rule cache
+//! makes a frame a few tens of nanoseconds.
 //!
-//! Stacks are interned as paths of one tree, so that an id in four bytes can stand for one and a
-//! recursive program's many stacks cost a node each: this is how a detector keeps the stack of
-//! an earlier access. The command is told of a stack when something it is told refers to it.
+//! Stacks are interned as paths of one tree ([`Tree`]), so that an id in four bytes can stand for one:
+//! this is how a detector keeps the stack of an earlier access. The command is told of a stack when
+//! something it is told refers to it.
 
+use crate::frames::{FIRST, Frame, Frames};
 use crate::memory::target;
+use crate::middle::{Rule, RuleKey};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
+use crate::trampoline::slot;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
+use raddle_analyse::stacks::Tree;
+use raddle_dynamorio::client::Client;
 use raddle_model::{Place, StackId};
 use raddle_wire::log::Record;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Mutex, RwLock};
 
-/// Frames kept of a stack; deeper ones are cut off at the outer end.
-const MAX_FRAMES: usize = 128;
+/// Frames unwound at once; of a stack that goes on, the outer end is cut off.
+const MAX_FRAMES: usize = 512;
+/// Frames shown of a stack that is not kept.
+const MAX_CALLERS: usize = 128;
 
 /// Where in the target's code something happened, and what unwinding starts from.
 #[derive(Debug, Clone, Copy)]
@@ -45,51 +51,6 @@ pub struct Stacks {
     tree: Mutex<Tree>,
 }
 
-/// All stacks: a node is a frame, and stands for itself and the frames around it.
-#[derive(Debug, Default)]
-struct Tree {
-    /// By the node around it and the address.
-    index: FxHashMap<(u32, u64), u32>,
-    /// Node n is at n - 1.
-    nodes: Vec<Node>,
-}
-
-#[derive(Debug)]
-struct Node {
-    /// The node around it; zero for none.
-    outer: u32,
-    place: Place,
-    /// The command knows it as a stack.
-    told: bool,
-}
-
-impl Tree {
-    fn node(&mut self, outer: u32, address: u64, place: impl FnOnce() -> Place) -> u32 {
-        *self.index.entry((outer, address)).or_insert_with(|| {
-            self.nodes.push(Node { outer, place: place(), told: false });
-            self.nodes.len() as u32
-        })
-    }
-
-    fn places(&self, mut node: u32) -> Vec<Place> {
-        let mut places = Vec::new();
-        while let Some(at) = (node as usize).checked_sub(1).and_then(|at| self.nodes.get(at)) {
-            places.push(at.place);
-            node = at.outer;
-        }
-        places
-    }
-}
-
-/// A frame of the stack taken last.
-#[derive(Debug, Clone, Copy)]
-struct Frame {
-    /// Where its return address is.
-    at: u64,
-    return_address: u64,
-    node: u32,
-}
-
 impl std::fmt::Debug for Stacks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stacks")
@@ -99,14 +60,31 @@ impl std::fmt::Debug for Stacks {
 /// A thread's unwinding cache.
 pub struct ThreadStacks {
     rules: CacheX86_64,
-    /// The stack taken last, innermost frame first.
-    last: Vec<Frame>,
     fresh: Vec<Frame>,
+    /// The end of the stack whose frames are known.
+    stack_end: u64,
+    /// Instructions and the stacks they were met with, by a hash.
+    leaves: Vec<Leaf>,
 }
+
+/// An instruction, the node of the frames around it, and that of both.
+#[derive(Debug, Clone, Copy, Default)]
+struct Leaf {
+    address: u64,
+    outer: u32,
+    node: u32,
+}
+
+const LEAVES: usize = 1 << 8;
 
 impl Default for ThreadStacks {
     fn default() -> Self {
-        ThreadStacks { rules: CacheX86_64::new(), last: Vec::new(), fresh: Vec::new() }
+        ThreadStacks {
+            rules: CacheX86_64::new(),
+            fresh: Vec::new(),
+            stack_end: 0,
+            leaves: Vec::new(),
+        }
     }
 }
 
@@ -149,23 +127,70 @@ impl Stacks {
 
     /// The stack at `spot`, interned.
     pub fn capture(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> StackId {
-        let stack = stack_of(thread, spot);
-        let ThreadStacks { rules, last, fresh } = &mut thread.stacks;
-        fresh.clear();
-        let known = self.unwind(rules, spot, &stack, last, fresh);
-        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
-        let mut outer = last.get(known).map_or(0, |frame| frame.node);
-        for frame in fresh.iter_mut().rev() {
-            let address = frame.return_address;
-            outer = tree.node(outer, address, || probe.modules.place_of(address));
-            frame.node = outer;
+        let outer = self.frames(probe, thread, spot);
+        self.leaf(thread, spot, outer)
+    }
+
+    /// The stack at `spot`, whose frames are known.
+    pub fn leaf(&self, thread: &mut ThreadState, spot: Spot, outer: u32) -> StackId {
+        let address = spot.pc.wrapping_sub(u64::from(spot.returns));
+        let leaves = &mut thread.stacks.leaves;
+        if leaves.is_empty() {
+            leaves.resize(LEAVES, Leaf::default());
         }
-        last.splice(..known, fresh.drain(..));
-        // In a deep recursion the outermost frames are taken to stay: to look at all of them each time
-        // would make it a quadratic one.
-        last.truncate(MAX_FRAMES);
-        let first = spot.pc - u64::from(spot.returns);
-        StackId(tree.node(outer, first, || spot.place))
+        let hash = (address ^ u64::from(outer) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let leaf = &mut leaves[(hash >> 40) as usize % LEAVES];
+        if (leaf.address, leaf.outer) != (address, outer) || leaf.node == 0 {
+            let node = self.tree().leaf(outer, address, spot.place);
+            *leaf = Leaf { address, outer, node };
+        }
+        StackId(leaf.node)
+    }
+
+    /// The frames around `spot`: their node, zero if there are none. From now on they are known.
+    pub fn frames(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> u32 {
+        if spot.sp == 0 {
+            return 0;
+        }
+        let stack = stack_of(thread, spot);
+        let end = std::mem::replace(&mut thread.stacks.stack_end, stack.end);
+        let returns_are_watched = probe.instrumentation.watches_returns() && !probe.monitor.tallies;
+        let mut top = match end == stack.end && returns_are_watched {
+            true => thread.slots.get(slot::TOP),
+            false => FIRST as u64,
+        };
+        let mut fresh = std::mem::take(&mut thread.stacks.fresh);
+        let met = self.unwind(thread, spot, &stack, top, MAX_FRAMES, &mut fresh);
+        self.learn(thread, spot, &fresh);
+        if fresh.is_empty() {
+            // They may be fewer than are known: what is asked for may be a caller's stack.
+            thread.stacks.fresh = fresh;
+            return met.map_or(0, |number| thread.frames.get(number).node);
+        }
+        top = Frames::top(met.unwrap_or(0));
+        let mut node = thread.frames.get(met.unwrap_or(0)).node;
+        let mut tree = self.tree();
+        for frame in fresh.iter_mut().rev() {
+            let (outer, address) = (node, frame.return_address);
+            node = tree.enter(outer, address, || probe.modules.place_of(address));
+            frame.node = node;
+            if let Some(middle) = &mut thread.middle {
+                middle.remember_step(outer, address, node);
+            }
+        }
+        drop(tree);
+        // Frames elsewhere (around a handler on a stack of its own) cannot be noticed to be left.
+        let is_one_stack = fresh.iter().all(|frame| stack.contains(&frame.at));
+        if returns_are_watched && is_one_stack {
+            for frame in fresh.iter().rev() {
+                top = thread.frames.push(top, *frame);
+            }
+        } else {
+            top = FIRST as u64;
+        }
+        thread.set_top(top);
+        thread.stacks.fresh = fresh;
+        node
     }
 
     /// The same, and the command knows it.
@@ -175,24 +200,10 @@ impl Stacks {
         stack
     }
 
-    /// The same, with where the return addresses are and what they are: as long as they stay, the
-    /// stack at this spot is this one.
-    pub fn capture_frames(
-        &self,
-        probe: &Probe,
-        thread: &mut ThreadState,
-        spot: Spot,
-    ) -> (StackId, Box<[(u64, u64)]>) {
-        let stack = self.capture(probe, thread, spot);
-        let frames = thread.stacks.last.iter().map(|frame| (frame.at, frame.return_address));
-        (stack, frames.collect())
-    }
-
     /// Makes sure that the command knows a stack.
     pub fn tell(&self, thread: &mut ThreadState, id: StackId) {
-        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
-        let node = (id.0 as usize).checked_sub(1).and_then(|at| tree.nodes.get_mut(at));
-        if node.is_none_or(|node| std::mem::replace(&mut node.told, true)) {
+        let mut tree = self.tree();
+        if tree.is_told(id.0) {
             return;
         }
         let frames = tree.places(id.0);
@@ -204,61 +215,115 @@ impl Stacks {
     pub fn callers(&self, thread: &mut ThreadState, spot: Spot) -> Vec<u64> {
         let stack = stack_of(thread, spot);
         let mut frames = Vec::with_capacity(32);
-        self.unwind(&mut thread.stacks.rules, spot, &stack, &[], &mut frames);
+        self.unwind(thread, spot, &stack, FIRST as u64, MAX_CALLERS, &mut frames);
         frames.iter().map(|frame| frame.return_address).collect()
     }
 
     /// Forgets which stacks were told: the log is another one.
     pub fn forget(&self) {
-        let mut tree = self.tree.lock().unwrap_or_else(|e| e.into_inner());
-        tree.nodes.iter_mut().for_each(|node| node.told = false);
+        self.tree().forget_told();
     }
 
-    /// Unwinds until a frame of `last` is met from which on the stack is the same. Gives its index
-    /// (one past the last if there is none); `fresh` are the frames before it.
+    fn tree(&self) -> std::sync::MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Unwinds until a frame is met that is known with this `top`. Gives its number; `fresh` are the
+    /// frames before it.
     fn unwind(
         &self,
-        rules: &mut CacheX86_64,
+        thread: &mut ThreadState,
         spot: Spot,
         stack: &Range<u64>,
-        last: &[Frame],
+        top: u64,
+        most: usize,
         fresh: &mut Vec<Frame>,
-    ) -> usize {
+    ) -> Option<usize> {
+        fresh.clear();
+        let ThreadState { frames, stacks, .. } = thread;
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
-        let mut at = if spot.returns {
-            match FrameAddress::from_return_address(spot.pc) {
-                Some(at) => at,
-                None => return last.len(),
-            }
-        } else {
-            FrameAddress::from_instruction_pointer(spot.pc)
-        };
+        let mut at = first_address(spot)?;
         let mut read = |address| target::stack_word(address, stack).ok_or(());
-        while fresh.len() < MAX_FRAMES {
-            let Ok(Some(return_address)) =
-                unwinder.unwind_frame(at, &mut registers, rules, &mut read)
-            else {
-                break;
-            };
+        while fresh.len() < most {
+            let unwound = unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read);
+            let Ok(Some(return_address)) = unwound else { break };
             // The stack pointer is now what it was before the call.
             let found_at = registers.sp().wrapping_sub(8);
-            if let Ok(known) = last.binary_search_by_key(&found_at, |frame| frame.at)
-                && last[known].return_address == return_address
-                && last[known + 1..]
-                    .iter()
-                    .all(|frame| target::stack_word(frame.at, stack) == Some(frame.return_address))
+            if let Some(known) = frames.find(top, found_at)
+                && frames.get(known).return_address == return_address
             {
-                return known;
+                return Some(known);
             }
-            fresh.push(Frame { at: found_at, return_address, node: 0 });
+            fresh.push(Frame::new(found_at, return_address));
             match FrameAddress::from_return_address(return_address) {
                 Some(next) => at = next,
                 None => break,
             }
         }
-        last.len()
+        None
     }
+
+    /// Teaches the middle path how the frames of these places are found.
+    fn learn(&self, thread: &mut ThreadState, spot: Spot, fresh: &[Frame]) {
+        let ThreadState { middle: Some(middle), stacks, site, .. } = thread else { return };
+        middle.set_age(Probe::instance().modules.age());
+        let site = site.filter(|_| !spot.returns);
+        let first = site.map(|site| (RuleKey::site(site), first_address(spot)));
+        let callers = fresh.iter().map(|frame| {
+            let address = frame.return_address;
+            (RuleKey::call(address), FrameAddress::from_return_address(address))
+        });
+        for (key, address) in first.into_iter().chain(callers) {
+            let Some(address) = address.filter(|_| !middle.has_rule(key)) else { continue };
+            let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
+            if let Some(rule) = rule_of(&unwinder, &mut stacks.rules, address) {
+                middle.remember_rule(key, rule);
+            }
+        }
+    }
+}
+
+fn first_address(spot: Spot) -> Option<FrameAddress> {
+    match spot.returns {
+        true => FrameAddress::from_return_address(spot.pc),
+        false => Some(FrameAddress::from_instruction_pointer(spot.pc)),
+    }
+}
+
+/// How the frame of the function at an address is unwound, if that is simple: seen from what the unwinder does with
+/// registers and a stack that are made up. Each word of the stack says where it was read.
+fn rule_of(
+    unwinder: &UnwinderX86_64<Vec<u8>>,
+    rules: &mut CacheX86_64,
+    address: FrameAddress,
+) -> Option<Rule> {
+    const SP: u64 = 1 << 40;
+    const BP: u64 = 1 << 41;
+    const READ: u64 = 1;
+    let mut registers = UnwindRegsX86_64::new(address.address(), SP, BP);
+    let mut read = |address: u64| Ok(address | READ);
+    let found = unwinder.unwind_frame(address, &mut registers, rules, &mut read).ok()??;
+    let at = registers.sp().checked_sub(8)?;
+    if found != at | READ {
+        return None;
+    }
+    let by_bp = at >= BP / 2 + SP / 2;
+    let base = if by_bp { BP } else { SP };
+    let at_offset = i32::try_from(at.wrapping_sub(base) as i64).ok()?;
+    let bp_offset = match registers.bp() {
+        BP => 0,
+        saved => {
+            let offset = i32::try_from((saved ^ READ).wrapping_sub(at) as i64).ok()?;
+            // Elsewhere than in the frame.
+            if saved & READ == 0 || offset >= 0 {
+                return None;
+            }
+            offset
+        }
+    };
+    let is_aligned = at_offset % 8 == 0 && at_offset >= 0;
+    is_aligned.then_some(Rule { at: at_offset | i32::from(by_bp), bp: bp_offset })
 }
 
 /// The part of the stack that belongs to who called `spot`; what happens outside the target's code has

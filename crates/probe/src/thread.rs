@@ -6,6 +6,7 @@
 
 use crate::analysis::{AccessCache, Recent, Touching};
 use crate::debug::At;
+use crate::frames::{self, Frames};
 use crate::memory::Reservation;
 use crate::memory::kept::Kept;
 use crate::memory::kernel::SignalAction;
@@ -54,6 +55,8 @@ pub struct ThreadState {
     pub inlined: Address,
     pub places: PlaceCache,
     pub stacks: ThreadStacks,
+    /// Frames of its stack that are known.
+    pub frames: Frames,
     /// Accesses the detector has been told of since the last synchronisation.
     pub recent: Recent,
     /// Where the thread stands in the fast detector's order.
@@ -161,6 +164,7 @@ impl ThreadState {
             inlined: Address(0),
             places: PlaceCache::default(),
             stacks: ThreadStacks::default(),
+            frames: Frames::new()?,
             recent: Recent::default(),
             standing: None,
             middle: None,
@@ -205,6 +209,18 @@ impl ThreadState {
     /// Enters or leaves the inside of an opaque hooked function.
     pub fn set_inside(&mut self, inside: Inside) {
         self.slots.set(slot::OPAQUE, inside as u64);
+    }
+
+    /// The innermost hooked call will have returned at this stack pointer.
+    pub fn set_hooked(&mut self, sp: u64) {
+        let pending = self.frames.set_hooked(self.slots.get(slot::TOP), sp);
+        self.slots.set(slot::PENDING, pending);
+    }
+
+    /// The innermost known frame is this one, by what the slot holds.
+    pub fn set_top(&mut self, top: u64) {
+        self.slots.set(slot::TOP, top);
+        self.slots.set(slot::PENDING, self.frames.pending(top));
     }
 
     /// Makes [`Self::stack_region`] the region the stack pointer is in. Looking for it means reading
@@ -387,6 +403,8 @@ impl Registry {
         state.slots.set(slot::STACK, state.stack.end());
         state.slots.set(slot::HANDLERS, handlers);
         state.slots.set(slot::PRIVATE_FS, private_fs);
+        state.slots.set(slot::FRAMES, state.frames.start());
+        state.slots.set(slot::TOP, frames::FIRST as u64);
         state.slots.set(slot::PENDING, u64::MAX);
         state.slots.set(slot::QUICK, state.quick.as_ref().map_or(0, QuickTable::start));
         state.slots.set(slot::COUNTERS, state.counters.as_ref().map_or(0, Reservation::start));

@@ -9,6 +9,7 @@
 //! The code below is a template: every `gs` displacement is `PLACEHOLDER + 8 * slot` and is set
 //! right in the copy that [`install`] makes.
 
+use crate::frames;
 use crate::instrument::handlers::Number;
 use crate::memory::environment;
 use crate::memory::quick::{Layout, ROW_BITS, Row, SPREAD};
@@ -38,7 +39,8 @@ pub mod slot {
     pub const NUMBER: Slot = Slot(7);
     /// rax at a return site.
     pub const RESULT: Slot = Slot(8);
-    /// The stack pointer at which the innermost hooked call will have returned; all ones if none.
+    /// The stack pointer at which the innermost hooked call will have returned, or the innermost known
+    /// frame will have been left, whichever is lower; all ones if there is neither.
     pub const PENDING: Slot = Slot(9);
     /// Not zero inside an opaque hooked function.
     pub const OPAQUE: Slot = Slot(10);
@@ -71,10 +73,14 @@ pub mod slot {
     pub const AGAIN: Slot = Slot(27);
     /// What an instruction is given in the processor's stead, by its registers.
     pub const GIVEN: [Slot; 4] = [Slot(23), Slot(24), Slot(25), Slot(26)];
+    /// Address of the thread's [`crate::frames::Header`].
+    pub const FRAMES: Slot = Slot(30);
+    /// Where from there its innermost known frame is.
+    pub const TOP: Slot = Slot(31);
     /// How a cell differs from the current segment, while inserted code looks closer.
-    pub const DIFFERENCE: Slot = Slot(30);
+    pub const DIFFERENCE: Slot = Slot(32);
     /// How many.
-    pub const COUNT: u32 = 31;
+    pub const COUNT: u32 = 33;
 }
 
 /// The application's registers as a handler sees them.
@@ -344,8 +350,44 @@ raddle_quick_returned:
  mov rcx, qword ptr gs:[{rcx}]
  mov rax, qword ptr gs:[0x5A5A0008]
  jmp raddle_lean_begin + {returned_entry}
+
+# At a return site: the stack pointer has come up to where a known frame was left, or a hooked call is over.
+# The former is done here, the latter goes on to the handler.
+ .p2align 5
+.globl raddle_frames_returned
+.hidden raddle_frames_returned
+raddle_frames_returned:
+ mov qword ptr gs:[0x5A5A0008], rax
+ mov qword ptr gs:[{rcx}], rcx
+ mov qword ptr gs:[{rdx}], rdx
+ mov rax, qword ptr gs:[{frames}]
+ mov rcx, qword ptr gs:[{top}]
+ lea rdx, [rsp + 136]
+3:
+ cmp qword ptr [rax + rcx + {frame_at}], rdx
+ jae 4f
+ sub rcx, {frame_size}
+ jmp 3b
+4:
+ mov qword ptr gs:[{top}], rcx
+ mov rcx, qword ptr [rax + rcx + {frame_at}]
+ add rcx, 8
+ cmp rcx, qword ptr [rax + {hooked}]
+ cmova rcx, qword ptr [rax + {hooked}]
+ mov qword ptr gs:[{pending}], rcx
+ cmp rdx, qword ptr [rax + {hooked}]
+ mov rdx, qword ptr gs:[{rdx}]
+ mov rcx, qword ptr gs:[{rcx}]
+ mov rax, qword ptr gs:[0x5A5A0008]
+ jae raddle_lean_begin + {returned_entry}
+ ret
 raddle_lean_end:
 "#,
+    frames = const at(slot::FRAMES),
+    top = const at(slot::TOP),
+    frame_at = const offset_of!(frames::Frame, at),
+    frame_size = const size_of::<frames::Frame>(),
+    hooked = const offset_of!(frames::Header, hooked),
     rcx = const at(slot::QUICK_RCX),
     rdx = const at(slot::QUICK_RDX),
     flags = const at(slot::QUICK_FLAGS),
@@ -387,6 +429,7 @@ unsafe extern "C" {
     static raddle_lean_end: u8;
     static raddle_quick_entered: u8;
     static raddle_quick_returned: u8;
+    static raddle_frames_returned: u8;
 }
 
 /// The installed entries, by handler number.
@@ -411,6 +454,12 @@ impl Trampoline {
     pub fn quick_returned(&self) -> CodeAddress {
         self.code.offset(offset_in_template(&raw const raddle_quick_returned))
     }
+
+    /// The entry that forgets the frames that were left, and calls the handler only if a hooked call is
+    /// over.
+    pub fn frames_returned(&self) -> CodeAddress {
+        self.code.offset(offset_in_template(&raw const raddle_frames_returned))
+    }
 }
 
 /// Makes the template work for these slots and places it where the code cache can call it.
@@ -421,8 +470,8 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
     if !can_set_fs() {
         return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
     }
-    // One store per entry, the accesses of the common part and of the two quick paths.
-    let code = place(template(), slots, ENTRIES + 11 + 20 + 14)?;
+    // One store per entry, the accesses of the common part, of the two quick paths and of the frames'.
+    let code = place(template(), slots, ENTRIES + 11 + 20 + 14 + 10)?;
     Ok(Trampoline { code })
 }
 

@@ -1,13 +1,11 @@
 //! From an instruction that touches memory to the fast detector.
 //!
-//! The dear part of remembering an access is its call stack. A thread that executes an instruction with
-//! the same stack pointer as before has, as a rule, the same stack; and this can be checked: if every
-//! return address is still what it was where it was, the stack is the same. So a stack is unwound
-//! once, and from then on compared, a load a frame.
+//! The dear part of remembering an access is its call stack. It is known by the number of the frames around
+//! it ([`crate::stacks`]), so an access that was described before is found by its instruction and one
+//! number.
 
 use super::{Analysis, Engine};
 use crate::memory::shadow::Shadow;
-use crate::memory::target;
 use crate::middle::{Merge, Middle};
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -16,7 +14,7 @@ use raddle_analyse::fast::access::AccessId;
 use raddle_analyse::fast::cell::{GRANULE, granules};
 use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
-use raddle_model::{AccessKind, EventKind, StackId};
+use raddle_model::{AccessKind, EventKind};
 
 /// Rows of the cache: more than the instructions of a busy loop nest.
 const ROWS: usize = 1 << 12;
@@ -53,25 +51,14 @@ impl KeptFilter {
 }
 
 /// An access described before.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Row {
     pc: u64,
-    sp: u64,
     kind: Option<AccessKind>,
     length: u64,
+    /// The frames around it.
+    node: u32,
     access: AccessId,
-    stack: StackId,
-    /// Where the return addresses were, and what they were.
-    frames: Box<[(u64, u64)]>,
-}
-
-impl Row {
-    /// Is the stack at `sp` the one this row describes?
-    fn is_current(&self, pc: u64, sp: u64, stack: &std::ops::Range<u64>) -> bool {
-        self.pc == pc
-            && self.sp == sp
-            && self.frames.iter().all(|(at, value)| target::stack_word(*at, stack) == Some(*value))
-    }
 }
 
 /// What an instruction does.
@@ -194,46 +181,32 @@ fn describe(
     spot: Spot,
     touching: Touching,
 ) -> AccessId {
-    let stack_range = spot.sp..thread.stack_region.1;
-    let hash = (spot.pc ^ spot.sp << 20 ^ (touching.kind as u64) << 50)
+    let node = probe.stacks.frames(probe, thread, spot);
+    let hash = (spot.pc ^ u64::from(node) << 32 ^ (touching.kind as u64) << 30)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let number = (hash >> 40) as usize % ROWS;
     let cache = &mut thread.accesses;
     if cache.rows.is_empty() {
         cache.rows.resize(ROWS, Row::default());
     }
-    let row = &cache.rows[number];
-    let current = row.is_current(spot.pc, spot.sp, &stack_range);
-    let alike = row.kind == Some(touching.kind) && row.length == touching.length;
-    if current && alike {
-        if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
-            middle.set_stack(thread.stack_region);
-            middle.remember(site, spot.sp, row.access, &row.frames);
-        }
-        return row.access;
-    }
-    let (stack, frames) = if current {
-        (row.stack, None)
-    } else {
-        let (stack, frames) = probe.stacks.capture_frames(probe, thread, spot);
-        (stack, Some(frames))
+    let row = cache.rows[number];
+    let wanted = (spot.pc, node, Some(touching.kind), touching.length);
+    let access = match (row.pc, row.node, row.kind, row.length) == wanted {
+        true => row.access,
+        false => fast.describe(Description {
+            kind: Kind::Access(touching.kind),
+            size: touching.length,
+            place: spot.place,
+            stack: probe.stacks.leaf(thread, spot, node),
+        }),
     };
-    let access = fast.describe(Description {
-        kind: Kind::Access(touching.kind),
-        size: touching.length,
-        place: spot.place,
-        stack,
-    });
-    let row = &mut thread.accesses.rows[number];
-    (row.kind, row.length) = (Some(touching.kind), touching.length);
-    row.access = access;
-    if let Some(frames) = frames {
-        (row.pc, row.sp, row.stack, row.frames) = (spot.pc, spot.sp, stack, frames);
-    }
-    if let (Some(site), Some(middle)) = (thread.site, &mut thread.middle) {
-        let row = &thread.accesses.rows[number];
+    let (kind, length) = (Some(touching.kind), touching.length);
+    thread.accesses.rows[number] = Row { pc: spot.pc, kind, length, node, access };
+    if let Some(middle) = &mut thread.middle {
         middle.set_stack(thread.stack_region);
-        middle.remember(site, spot.sp, access, &row.frames);
+        if let Some(site) = thread.site {
+            middle.remember(site, node, access);
+        }
     }
     access
 }

@@ -4,6 +4,7 @@ use super::Instrumentation;
 use super::handlers::{self, Number};
 use super::handlers::{clean_lanes, clean_rare, clean_rebuild};
 use super::plan::{Plan, PlannedAccess, Step};
+use crate::frames;
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
@@ -45,6 +46,10 @@ impl Instrumentation {
             let windows = self.windows.load(Ordering::Relaxed);
             insert_accesses(probe, point, step, Manners { spared: plan.spared(), windows });
         }
+        if step.is_some_and(|step| step.moves_stack) {
+            // The last thing before it runs: what looks at the stack here still sees the old one.
+            point.store_slot_number(slot::TOP, frames::FIRST as u32);
+        }
         if let Some(debugger) = debugger {
             debugger.insert_late(probe, point, instruction.pc);
         }
@@ -71,7 +76,7 @@ fn insert_return(probe: &Probe, point: &mut Point<'_>, site: u32) {
     point.store_slot_number(slot::NUMBER, site);
     point.call(match probe.monitor.tallies {
         true => probe.trampoline.quick_returned(),
-        false => probe.trampoline.entry(Number::Returned as usize),
+        false => probe.trampoline.frames_returned(),
     });
     point.place(done);
     point.release_flags();

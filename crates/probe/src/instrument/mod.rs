@@ -132,6 +132,11 @@ impl Instrumentation {
         self.windows.swap(bits, Ordering::Relaxed) == 0
     }
 
+    /// Is every return site watched?
+    pub fn watches_returns(&self) -> bool {
+        self.watches_calls
+    }
+
     /// A site by its number.
     pub fn site(&self, number: u32) -> Option<&Site> {
         self.sites.get(number as usize)

@@ -59,6 +59,8 @@ pub struct Step {
     pub rare: Option<u32>,
     /// The site and memory operand of an inlined lock operation.
     pub inlined: Option<(u32, AddressForm)>,
+    /// The stack pointer may be put anywhere: which frames there are is no longer known.
+    pub moves_stack: bool,
 }
 
 /// An access with a computable address.
@@ -153,6 +155,7 @@ impl Instrumentation {
         let Some(decoded) = decode(instruction.bytes, pc) else {
             return step.is_needed().then_some(step);
         };
+        step.moves_stack = decoded.moves_stack;
         if decoded.atomic && self.plan_inlined(around, &decoded, place, &mut step) {
             return Some(step);
         }
@@ -303,6 +306,7 @@ impl Step {
             || self.lanes.is_some()
             || self.inlined.is_some()
             || self.rare.is_some()
+            || self.moves_stack
     }
 }
 

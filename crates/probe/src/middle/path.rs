@@ -10,8 +10,10 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, MERGE_BITS, Middle, ROW_BITS, Row, RowHead, SPREAD, SPREAD_SITE, TICK_SHIFT,
+    ACCESS_SHIFT, FOUND, MERGE_BITS, Middle, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT, SPREAD,
+    SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
 };
+use crate::frames;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
@@ -67,36 +69,47 @@ core::arch::global_asm!(
 .endm
 
 # The description: one made before at this site, with this stack. Its number in edx, or on to Rust
-# by label 6. Uses rbx, rsi, rdi, \frames.
-.macro raddle_describe frames
+# by label 6. The innermost known frame must be that of the function the site is in: its return address where
+# the site's rule says, and unchanged. Uses rbx, rsi, rdi, \scratch.
+.macro raddle_describe scratch
  mov rbx, qword ptr gs:[0x5A5A0038]
- lea rsi, [rsp + 136]
+ mov rsi, qword ptr gs:[0x5A5A00F0]
+ add rsi, qword ptr gs:[0x5A5A00F8]
+ mov edi, [rsi + {frame_node}]
  imul edx, ebx, {spread_site}
- mov edi, esi
- shr edi, 4
- xor edx, edi
+ add edx, edi
  imul edx, edx, {spread}
  shr edx, {row_shift}
- shl edx, 9
+ shl edx, 4
  add rdx, [rax + {rows}]
  cmp [rdx + {row_site}], ebx
- jne 6f
- cmp [rdx + {row_sp}], rsi
- jne 6f
- mov edi, [rdx + {row_depth}]
- lea \frames, [rdx + {row_frames}]
- test edi, edi
- jz 2f
-1:
- mov rbx, [\frames]
- mov rbx, [rbx]
- cmp rbx, [\frames + 8]
- jne 6f
- add \frames, 16
- dec edi
- jnz 1b
-2:
+ jne .Lraddle_find\@
+ cmp [rdx + {row_node}], edi
+ jne .Lraddle_find\@
+ movsxd \scratch, dword ptr [rdx + {row_at}]
+ test \scratch, 1
+ lea \scratch, [\scratch + rsp + 136]
+ jnz .Lraddle_by_bp\@
+.Lraddle_is_it\@:
+ cmp \scratch, [rsi + {frame_at}]
+ jne .Lraddle_find\@
+ mov \scratch, [\scratch]
+ cmp \scratch, [rsi + {frame_return}]
+ jne .Lraddle_find\@
  mov edx, [rdx + {row_access}]
+ jmp .Lraddle_described\@
+.Lraddle_by_bp\@:
+ sub \scratch, rsp
+ lea \scratch, [\scratch + rbp - 137]
+ jmp .Lraddle_is_it\@
+.Lraddle_find\@:
+ lea rdx, [rip + .Lraddle_found\@]
+ mov [rax + {back}], rdx
+ jmp raddle_find
+.Lraddle_found\@:
+ test edx, edx
+ jz 6f
+.Lraddle_described\@:
 .endm
 
 # Who shares the line of \address on the side that matters, without ourselves: in \others. On by label 9
@@ -581,6 +594,137 @@ raddle_middle_sized:
  raddle_sized 16, raddle_general_read
  .p2align 7
  raddle_sized 32, raddle_general_read
+
+# The frames that are not known yet, by the rules of the places they belong to, from the site ebx up to one
+# that is known; they are known then. The access in edx, zero if anything is not sure. Uses rsi, rdi.
+# rcx the stack pointer, r9 the frame pointer, r11 the place, r12 where the return address is, r13 that.
+# Nothing is read that does not lie between the stack pointer and a frame that is known, and so on the stack.
+ .p2align 6
+raddle_find:
+ mov [rax + {looking}], rcx
+ mov [rax + {looking} + 8], r8
+ mov [rax + {looking} + 16], r9
+ mov [rax + {looking} + 24], r10
+ mov [rax + {looking} + 32], r11
+ mov [rax + {looking} + 40], r12
+ mov [rax + {looking} + 48], r13
+ mov rdx, [rax + {age_at}]
+ mov edx, [rdx]
+ cmp edx, [rax + {age}]
+ jne 8f
+ mov rsi, qword ptr gs:[0x5A5A00F0]
+ mov rdi, qword ptr gs:[0x5A5A00F8]
+ lea rcx, [rsp + 136]
+ mov r9, rbp
+ mov r11d, ebx
+ bts r11, {site_bit}
+ xor r10d, r10d
+1:
+ imul edx, r11d, {spread}
+ shr edx, {rule_shift}
+ shl edx, 4
+ add rdx, [rax + {rules}]
+ cmp [rdx], r11
+ jne 8f
+ movsxd r12, dword ptr [rdx + {rule_at}]
+ test r12d, 1
+ jnz 2f
+ add r12, rcx
+ jmp 3f
+2:
+ lea r12, [r12 + r9 - 1]
+3:
+ cmp r12, rcx
+ jb 8f
+ # Frames inside of this one have been left.
+4:
+ cmp [rsi + rdi + {frame_at}], r12
+ jae 5f
+ sub rdi, {frame_size}
+ jmp 4b
+5:
+ cmp edi, {first}
+ je 8f
+ mov r13, [r12]
+ cmp [rsi + rdi + {frame_at}], r12
+ je 6f
+ cmp r10d, {found_size}
+ jae 8f
+ mov [rax + r10 + {found}], r12
+ mov [rax + r10 + {found} + 8], r13
+ add r10d, 16
+ movsxd rdx, dword ptr [rdx + {rule_bp}]
+ test edx, edx
+ jz 2f
+ add rdx, r12
+ cmp rdx, rcx
+ jb 8f
+ mov r9, [rdx]
+2:
+ lea rcx, [r12 + 8]
+ mov r11, r13
+ jmp 1b
+6:
+ # Met. Those in the way are no more; the new ones overwrite them.
+ cmp [rsi + rdi + {frame_return}], r13
+ jne 8f
+ mov qword ptr gs:[0x5A5A00F8], rdi
+ mov r9d, [rsi + rdi + {frame_node}]
+1:
+ test r10d, r10d
+ jz 7f
+ sub r10d, 16
+ mov r13, [rax + r10 + {found} + 8]
+ imul edx, r9d, {spread_site}
+ add edx, r13d
+ imul edx, edx, {spread}
+ shr edx, {step_shift}
+ shl edx, 4
+ add rdx, [rax + {steps}]
+ cmp [rdx + {step_return}], r13
+ jne 8f
+ cmp [rdx + {step_outer}], r9d
+ jne 8f
+ mov r9d, [rdx + {step_node}]
+ cmp rdi, [rsi + {limit}]
+ jae 8f
+ add rdi, {frame_size}
+ mov r12, [rax + r10 + {found}]
+ mov [rsi + rdi + {frame_at}], r12
+ mov [rsi + rdi + {frame_return}], r13
+ mov [rsi + rdi + {frame_node}], r9d
+ jmp 1b
+7:
+ mov qword ptr gs:[0x5A5A00F8], rdi
+ mov r12, [rsi + rdi + {frame_at}]
+ add r12, 8
+ cmp r12, qword ptr gs:[0x5A5A0048]
+ jae 2f
+ mov qword ptr gs:[0x5A5A0048], r12
+2:
+ imul edx, ebx, {spread_site}
+ add edx, r9d
+ imul edx, edx, {spread}
+ shr edx, {row_shift}
+ shl edx, 4
+ add rdx, [rax + {rows}]
+ cmp [rdx + {row_site}], ebx
+ jne 8f
+ cmp [rdx + {row_node}], r9d
+ jne 8f
+ mov edx, [rdx + {row_access}]
+ jmp 9f
+8:
+ xor edx, edx
+9:
+ mov rcx, [rax + {looking}]
+ mov r8, [rax + {looking} + 8]
+ mov r9, [rax + {looking} + 16]
+ mov r10, [rax + {looking} + 24]
+ mov r11, [rax + {looking} + 32]
+ mov r12, [rax + {looking} + 40]
+ mov r13, [rax + {looking} + 48]
+ jmp [rax + {back}]
 .globl raddle_middle_end
 .hidden raddle_middle_end
 raddle_middle_end:
@@ -611,12 +755,33 @@ raddle_middle_end:
     lock_tables = const offset_of!(Middle, lock_tables),
     own_locks = const offset_of!(Middle, own_locks),
     stack = const offset_of!(Middle, journal.stack),
-    row_sp = const offset_of!(RowHead, sp),
-    row_site = const offset_of!(RowHead, site),
-    row_access = const offset_of!(RowHead, access),
-    row_depth = const offset_of!(RowHead, depth),
-    row_frames = const offset_of!(Row, frames),
+    row_site = const offset_of!(Row, site),
+    row_node = const offset_of!(Row, node),
+    row_access = const offset_of!(Row, access),
+    row_at = const offset_of!(Row, at),
     row_shift = const u32::BITS - ROW_BITS,
+    rules = const offset_of!(Middle, rules),
+    rule_at = const offset_of!(RuleRow, rule.at),
+    rule_bp = const offset_of!(RuleRow, rule.bp),
+    rule_shift = const u32::BITS - RULE_BITS,
+    site_bit = const SITE_BIT,
+    steps = const offset_of!(Middle, steps),
+    step_return = const offset_of!(Step, return_address),
+    step_outer = const offset_of!(Step, outer),
+    step_node = const offset_of!(Step, node),
+    step_shift = const u32::BITS - STEP_BITS,
+    looking = const offset_of!(Middle, looking),
+    back = const offset_of!(Middle, back),
+    found = const offset_of!(Middle, found),
+    found_size = const FOUND * 16,
+    age_at = const offset_of!(Middle, age_at),
+    age = const offset_of!(Middle, age),
+    limit = const offset_of!(frames::Header, limit),
+    first = const frames::FIRST,
+    frame_at = const offset_of!(frames::Frame, at),
+    frame_return = const offset_of!(frames::Frame, return_address),
+    frame_node = const offset_of!(frames::Frame, node),
+    frame_size = const size_of::<frames::Frame>(),
     spread_site = const SPREAD_SITE as i32,
     spread = const SPREAD as i32,
     access_at = const ACCESS_AT,
@@ -653,8 +818,8 @@ impl MiddlePath {
             let end = &raw const raddle_middle_end;
             std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
         };
-        // Three in each entry, restored and left: seven in either form.
-        const PATCHES: usize = 8 * (3 + 7) + 2 * 7 + 4 * 3;
+        // Three in each entry, restored and left: nine in either form; and six where frames are looked for.
+        const PATCHES: usize = 8 * (3 + 9) + 2 * 9 + 4 * 3 + 6;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 

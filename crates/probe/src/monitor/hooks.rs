@@ -307,7 +307,7 @@ fn push(thread: &mut ThreadState, what: PendingKind, sp: u64, returns_to: u64) {
         made_inside: thread.inside(),
     };
     thread.pending.push(pending);
-    thread.slots.set(slot::PENDING, sp);
+    thread.set_hooked(sp);
 }
 
 fn pop(thread: &mut ThreadState) -> Option<Pending> {
@@ -316,7 +316,7 @@ fn pop(thread: &mut ThreadState) -> Option<Pending> {
         thread.set_inside(done.made_inside);
     }
     let innermost = thread.pending.last().map_or(u64::MAX, |p| p.sp);
-    thread.slots.set(slot::PENDING, innermost);
+    thread.set_hooked(innermost);
     done
 }
 
