@@ -13,7 +13,7 @@ mod path;
 
 use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
-use raddle_analyse::fast::access::AccessId;
+use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
@@ -33,8 +33,6 @@ const SPREAD: u32 = 0x85EB_CA6B;
 /// Merged accesses that are remembered for a thread, and how one is found.
 const MERGES: usize = 1 << MERGE_BITS;
 const MERGE_BITS: u32 = 12;
-/// No lock set is like this.
-const UNLIKE: u32 = u32::MAX;
 
 /// What the path knows of its thread.
 #[derive(Debug)]
@@ -64,6 +62,8 @@ pub struct Middle {
     /// Those that were, and how many.
     pub journal: Journal,
     limits: [u32; ROOM],
+    /// Which version of the weak order they are of.
+    loaded: Option<u32>,
     cell_keys: [[u64; 2]; ROOM],
     access_keys: [[u64; 2]; ROOM],
     /// What [`Middle::older_cells`] and [`Middle::older_accesses`] are, by slot.
@@ -118,9 +118,7 @@ impl Middle {
             if slot < shadow.slots() { shadow.region(slot, number) } else { None }
         };
         let keys = |offset: usize| {
-            std::array::from_fn(|slot| {
-                [0, 1].map(|side| region(slot, offset + side).unwrap_or(0))
-            })
+            std::array::from_fn(|slot| [0, 1].map(|side| region(slot, offset + side).unwrap_or(0)))
         };
         let from_to = |slot, from: usize, to: usize| {
             [0, 1].map(|side| match (region(slot, from + side), region(slot, to + side)) {
@@ -147,6 +145,7 @@ impl Middle {
             look: 0,
             journal: Journal::default(),
             limits: [0; ROOM],
+            loaded: None,
             cell_keys: keys(0),
             access_keys: keys(2),
             older_keys: std::array::from_fn(|slot| [from_to(slot, 0, 4), from_to(slot, 2, 6)]),
@@ -160,8 +159,8 @@ impl Middle {
         }))
     }
 
-    /// Takes over where the thread stands; `alike` is what its lock set excludes for being alike.
-    pub fn load(&mut self, standing: &Standing, alike: Option<u32>) {
+    /// Takes over where the thread stands.
+    pub fn load(&mut self, standing: &Standing) {
         let slot = standing.slot();
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
@@ -171,13 +170,18 @@ impl Middle {
         self.own = 1 << slot;
         self.locks = standing.locks().0;
         self.no_locks = u32::from(self.locks == 0);
-        self.alike = alike.unwrap_or(UNLIKE);
+        self.alike = standing.alike();
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
         self.rows =
             if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
-        for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
-            *limit = standing.weak(slot) << 4 | 0xf;
+        // The version first: if another thread changes a limit meanwhile, it will differ next time.
+        let version = Some(standing.weak_version());
+        if self.loaded != version {
+            self.loaded = version;
+            for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
+                *limit = standing.weak(slot) << 4 | 0xf;
+            }
         }
     }
 

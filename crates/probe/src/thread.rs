@@ -4,7 +4,7 @@
 //! callbacks find it through the same slot. Only the end of a thread goes through the registry,
 //! because the engine may end threads from another one when the process exits.
 
-use crate::analysis::{AccessCache, Recent, Touching};
+use crate::analysis::{AccessCache, CallStacks, Counted, Recent, Touching};
 use crate::debug::At;
 use crate::memory::Reservation;
 use crate::memory::kept::Kept;
@@ -19,6 +19,7 @@ use crate::probe::{Probe, fail};
 use crate::schedule::{Again, PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
+use raddle_analyse::execution::is_remembered;
 use raddle_analyse::fast::Standing;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::{Slots, ThreadSlots};
@@ -62,6 +63,10 @@ pub struct ThreadState {
     pub middle: Option<Box<Middle>>,
     /// Its recent accesses, described.
     pub accesses: AccessCache,
+    /// The stacks of its recent hooked calls.
+    pub calls: CallStacks,
+    /// What the detector was told.
+    pub counted: Counted,
     /// The site of the instruction whose access is being reported.
     pub site: Option<u32>,
     /// Its instruction reads and writes the memory.
@@ -165,6 +170,8 @@ impl ThreadState {
             standing: None,
             middle: None,
             accesses: AccessCache::default(),
+            calls: CallStacks::default(),
+            counted: Counted::default(),
             site: None,
             updates: false,
             touched: None,
@@ -237,16 +244,21 @@ impl ThreadState {
             count.1 += 1;
             return;
         }
-        if let Some(analysis) = &probe.analysis
-            && let Some(touching) = Touching::of(&kind)
-            && analysis.access(probe, self, spot, touching)
-        {
-            return;
+        if let Some(analysis) = &probe.analysis {
+            if let Some(touching) = Touching::of(&kind)
+                && analysis.access(probe, self, spot, touching)
+            {
+                return;
+            }
+            if matches!(kind, EventKind::LockRequested { .. }) && analysis.is_idle_request(self) {
+                return;
+            }
         }
-        let stack = if probe.options.stacks {
-            probe.stacks.capture(probe, self, spot)
-        } else {
-            StackId::NONE
+        let stack = match &probe.analysis {
+            _ if !probe.options.stacks => StackId::NONE,
+            Some(_) if !is_kept(&kind) => StackId::NONE,
+            Some(_) => CallStacks::capture(probe, self, spot),
+            None => probe.stacks.capture(probe, self, spot),
         };
         let mut event = Event { order: 0, thread: self.id, place: spot.place, stack, kind };
         if let Some(analysis) = &probe.analysis {
@@ -358,11 +370,19 @@ impl ThreadState {
         self.writer = Writer::new(id);
         self.log = log;
         self.counts.clear();
+        self.counted = Counted::default();
         if let Some(quick) = &mut self.quick {
             quick.clear();
         }
         self.last_child = None;
     }
+}
+
+/// With a detector: is it remembered where an event of this kind happened, by the detector or the command?
+fn is_kept(kind: &EventKind) -> bool {
+    is_remembered(kind)
+        || matches!(kind, EventKind::Allocate { .. })
+        || matches!(kind.family(), Family::Thread | Family::Process)
 }
 
 /// The states of all live threads, by the kernel's id.

@@ -8,11 +8,14 @@
 //! the lock: whatever races with the second races with the first.
 
 mod accesses;
+mod calls;
 mod recent;
 mod tally;
 
 pub use accesses::{AccessCache, Touching};
+pub use calls::CallStacks;
 pub use recent::Recent;
+pub use tally::Counted;
 
 use crate::instrument::handlers::Number;
 use crate::memory::shadow::Shadow;
@@ -21,7 +24,8 @@ use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
-use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
+use raddle_analyse::fast::access::LockSetId;
+use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side, Standing};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
@@ -30,7 +34,7 @@ use raddle_model::finding::Finding;
 use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tally::Tally;
 
 /// A detector at work.
@@ -176,9 +180,12 @@ impl Analysis {
     /// One more event; new findings are reported at once.
     pub fn event(&self, thread: &mut ThreadState, event: &mut Event) {
         let work = self.work();
-        lock(&work.tally).note(event);
+        thread.counted.note(&event.kind);
         match &work.engine {
             Engine::Fast(fast) => {
+                if Tally::is_about_heap(&event.kind) {
+                    lock(&work.tally).note(event);
+                }
                 match &thread.middle {
                     Some(middle) => fast.event(event, &middle.journal),
                     None => fast.event(event, &Journal::default()),
@@ -186,6 +193,7 @@ impl Analysis {
                 self.load_standing(thread);
             }
             Engine::Plain(plain) => {
+                lock(&work.tally).note(event);
                 let mut plain = lock(plain);
                 event.order = plain.next_order;
                 plain.next_order += 1;
@@ -193,6 +201,18 @@ impl Analysis {
             }
         }
         self.report(thread);
+    }
+
+    /// Is a request for a lock, which this thread makes now, of no consequence? It may come to close a circle
+    /// of locks only if the thread holds one, and decides whose signal has woken it only if that is open.
+    /// It is counted.
+    pub fn is_idle_request(&self, thread: &mut ThreadState) -> bool {
+        let stands_idle = |standing: &Arc<Standing>| {
+            standing.locks() == LockSetId::default() && !standing.is_undecided()
+        };
+        let idle = thread.standing.as_ref().is_some_and(stands_idle);
+        thread.counted.synchronisations += u64::from(idle);
+        idle
     }
 
     /// Reports the final counts.
@@ -203,7 +223,10 @@ impl Analysis {
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
             write_finding(last, &tally.record(monitor, number, finding));
         }
-        last.write(&tally.looked());
+        last.write(&tally.looked(match &work.engine {
+            Engine::Fast(fast) => Some(fast.locks()),
+            Engine::Plain(_) => None,
+        }));
     }
 
     /// A thread begins, or begins anew in a forked child: what inserted code compares with.
@@ -224,8 +247,9 @@ impl Analysis {
 
     /// A thread ended: what it counted.
     pub fn end_thread(&self, thread: &ThreadState) {
-        let noted = thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
-        lock(&self.work().tally).add_accesses(noted);
+        let mut counted = thread.counted;
+        counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
+        lock(&self.work().tally).add(counted);
     }
 
     /// Reports findings that the command has not been told of.
@@ -248,8 +272,7 @@ impl Analysis {
     /// Gives inserted code the thread's current segment and planes.
     fn load_standing(&self, thread: &mut ThreadState) {
         let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
-        let Engine::Fast(fast) = &self.work().engine else { return };
-        middle.load(standing, fast.alike(standing.locks()));
+        middle.load(standing);
         let (segment, write, read) =
             (standing.current(), middle.key(Side::Write), middle.key(Side::Read));
         thread.slots.set(slot::SEGMENT, segment);

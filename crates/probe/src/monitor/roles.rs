@@ -553,12 +553,18 @@ fn ranges(
     (reads, writes): (&[Span], &[Span]),
     after: bool,
 ) {
+    // Two stretches are often equally long, and what it takes to know a string's length is to read it.
+    let mut last: Option<(&Expr, u64)> = None;
     for (kind, spans) in [(AccessKind::Read, reads), (AccessKind::Write, writes)] {
         for span in spans {
             if is_late(span) != after {
                 continue;
             }
-            let length = evaluate(&span.len, call);
+            let length = match last {
+                Some((same, length)) if *same == span.len => length,
+                _ => evaluate(&span.len, call),
+            };
+            last = Some((&span.len, length));
             if length != 0 {
                 let address = Address(evaluate(&span.at, call));
                 thread.emit(probe, spot, EventKind::Range { kind, address, length });
