@@ -14,6 +14,7 @@ use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
+use crate::monitor::roles::Quiet;
 use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
 use crate::schedule::{Again, PendingInput, value_at};
@@ -250,7 +251,7 @@ impl ThreadState {
             {
                 return;
             }
-            if matches!(kind, EventKind::LockRequested { .. }) && analysis.is_idle_request(self) {
+            if analysis.is_idle(self, &kind) {
                 return;
             }
         }
@@ -339,8 +340,11 @@ impl ThreadState {
 
     /// Adds a row of the quick counts to the others and empties it.
     pub fn add_quick(&mut self, probe: &Probe, row: &mut Row) {
-        let hook = probe.monitor.hooks.get(row.hook as usize);
-        let Some(tally) = hook.and_then(|h| h.tally.as_ref()) else { return };
+        let Some(hook) = probe.monitor.hooks.get(row.hook as usize) else { return };
+        if hook.quiet == Some(Quiet::Entry) {
+            self.counted.synchronisations += std::mem::take(&mut row.entered);
+        }
+        let Some(tally) = &hook.tally else { return };
         let counted = [(&tally.entry, &mut row.entered), (&tally.success, &mut row.succeeded)];
         for (names, times) in counted {
             let times = std::mem::take(times);
@@ -348,6 +352,14 @@ impl ThreadState {
                 let key = (name.as_ptr() as usize, row.place);
                 self.counts.entry(key).or_insert((name, 0)).1 += times;
             }
+        }
+    }
+
+    /// Adds all of them.
+    pub fn add_all_quick(&mut self, probe: &Probe) {
+        if let Some(mut quick) = self.quick.take() {
+            quick.rows().for_each(|row| self.add_quick(probe, row));
+            self.quick = Some(quick);
         }
     }
 

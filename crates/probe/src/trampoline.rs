@@ -277,8 +277,11 @@ raddle_quick_entered:
  mov edx, dword ptr [rdx]
  cmp edx, dword ptr [rcx + {age}]
  jne 7f
+ cmp dword ptr [rax + {idle}], 0
+ je 7f
  inc qword ptr [rcx + {entered}]
  # It is the pending call now. The row comes last: with it the frame is valid.
+ mov qword ptr [rax + {argument}], rdi
  lea rdx, [rsp + 144]
  mov qword ptr [rax + {frame_sp}], rdx
  mov rdx, qword ptr gs:[{pending}]
@@ -360,6 +363,8 @@ raddle_lean_end:
     frame_sp = const offset_of!(Layout, frame_sp),
     outer_pending = const offset_of!(Layout, outer_pending),
     outer_inside = const offset_of!(Layout, outer_inside),
+    argument = const offset_of!(Layout, argument),
+    idle = const offset_of!(Layout, idle),
     table_age = const offset_of!(Layout, age),
     returns_to = const offset_of!(Row, returns_to),
     site = const offset_of!(Row, site),

@@ -25,16 +25,16 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
-use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side, Standing};
+use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
-use raddle_model::Event;
 use raddle_model::finding::Finding;
+use raddle_model::{Event, EventKind};
 use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use tally::Tally;
 
 /// A detector at work.
@@ -124,6 +124,14 @@ impl Work {
     }
 }
 
+/// Would it be of no consequence if this thread asked for a lock? That may come to close a circle of locks only
+/// if the thread holds one, and decides by whose signal it was woken only if that is open.
+fn stands_idle(thread: &ThreadState) -> bool {
+    thread.standing.as_ref().is_some_and(|standing| {
+        standing.locks() == LockSetId::default() && !standing.is_undecided()
+    })
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -203,15 +211,20 @@ impl Analysis {
         self.report(thread);
     }
 
-    /// Is a request for a lock, which this thread makes now, of no consequence? It may come to close a circle
-    /// of locks only if the thread holds one, and decides whose signal has woken it only if that is open.
-    /// It is counted.
-    pub fn is_idle_request(&self, thread: &mut ThreadState) -> bool {
-        let stands_idle = |standing: &Arc<Standing>| {
-            standing.locks() == LockSetId::default() && !standing.is_undecided()
+    /// Is what this thread does now of no consequence? It is counted, and that is all.
+    pub fn is_idle(&self, thread: &mut ThreadState, kind: &EventKind) -> bool {
+        use EventKind::*;
+        let idle = match kind {
+            LockRequested { .. } => stands_idle(thread),
+            // These order nothing: at most they show that a thread goes on.
+            FutexWait { .. } | FutexWaitEnd { .. } | FutexWake { .. } | Output { .. } => {
+                thread.standing.as_ref().is_some_and(|standing| !standing.is_undecided())
+            }
+            _ => false,
         };
-        let idle = thread.standing.as_ref().is_some_and(stands_idle);
-        thread.counted.synchronisations += u64::from(idle);
+        if idle {
+            thread.counted.note(kind);
+        }
         idle
     }
 
@@ -246,7 +259,8 @@ impl Analysis {
     }
 
     /// A thread ended: what it counted.
-    pub fn end_thread(&self, thread: &ThreadState) {
+    pub fn end_thread(&self, probe: &Probe, thread: &mut ThreadState) {
+        thread.add_all_quick(probe);
         let mut counted = thread.counted;
         counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
         lock(&self.work().tally).add(counted);
@@ -278,6 +292,10 @@ impl Analysis {
         thread.slots.set(slot::SEGMENT, segment);
         thread.slots.set(slot::WRITE_KEY, write);
         thread.slots.set(slot::READ_KEY, read);
+        let idle = stands_idle(thread);
+        if let Some(quick) = &mut thread.quick {
+            quick.set_idle(idle);
+        }
     }
 
     fn work(&self) -> &Work {

@@ -84,6 +84,34 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
     simple.then(|| Tally { entry: names(entry), success: names(success), failure_bits })
 }
 
+/// The end of a call that is nothing to a detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quiet {
+    /// The entry, of a thread that holds no lock: see `Analysis::is_idle`. The object is the first argument.
+    Entry,
+    /// The return: [`left`] does nothing.
+    Return,
+}
+
+/// The quiet end of a hook's calls, if they have one.
+pub fn quiet(hook: &Hook) -> Option<Quiet> {
+    if !hook.opaque || hook.callback.is_some() {
+        return None;
+    }
+    match &hook.role {
+        Role::LockAcquire { object: Expr::Arg(1), .. } => Some(Quiet::Entry),
+        Role::LockRelease { .. }
+        | Role::ConditionSignal { .. }
+        | Role::ConditionBroadcast { .. }
+        | Role::SemaphorePost { .. }
+        | Role::Free { .. } => Some(Quiet::Return),
+        Role::Range { reads, writes } if !reads.iter().chain(writes).any(is_late) => {
+            Some(Quiet::Return)
+        }
+        _ => None,
+    }
+}
+
 /// Is this a length and one more, like that of a string with its end?
 fn is_never_zero(length: &Expr) -> bool {
     match length {
