@@ -10,7 +10,7 @@ use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule}
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
-use raddle_model::lockset::LockSet;
+use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, Family, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -260,9 +260,29 @@ impl Execution {
         self.held.of(thread)
     }
 
+    /// See [`HeldLocks::version`].
+    pub fn locks_version(&self, thread: ThreadId) -> u64 {
+        self.held.version(thread)
+    }
+
+    /// See [`HeldLocks::each`].
+    pub fn each_lock(&self, thread: ThreadId) -> impl Iterator<Item = HeldLock> + '_ {
+        self.held.each(thread)
+    }
+
+    /// See [`Orders::lock_note`].
+    pub fn lock_note(&mut self, lock: Address) -> Option<&mut u64> {
+        self.orders.lock_note(lock)
+    }
+
+    /// Does a thread hold any lock?
+    pub fn holds_locks(&self, thread: ThreadId) -> bool {
+        !self.held.is_empty_handed(thread)
+    }
+
     /// The tick a thread is in.
     pub fn stamp(&mut self, thread: ThreadId) -> Stamp {
-        self.orders.stamp(thread).0
+        self.orders.tick(thread)
     }
 
     /// Begins a new tick of a thread.
@@ -270,10 +290,9 @@ impl Execution {
         self.orders.advance(thread);
     }
 
-    /// By chain, the last tick that is ordered before what a thread does now: in the weak order, and in
-    /// the full one. Without end.
-    pub fn known(&self, thread: ThreadId) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.orders.known(thread)
+    /// By chain, the last tick that is ordered before what a thread does now; none beyond the end.
+    pub fn known(&self, thread: ThreadId, order: Order) -> &[u64] {
+        self.orders.known(thread, order)
     }
 
     /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside
@@ -387,6 +406,24 @@ impl Execution {
         self.unjudged.forget(&bytes);
         self.orders.forget(bytes);
     }
+}
+
+/// May an analyser remember where an event of this kind happened? Of the others place and stack are nobody's
+/// business, and need not be found out.
+pub fn is_remembered(kind: &EventKind) -> bool {
+    use EventKind::*;
+    matches!(
+        kind,
+        Access { .. }
+            | Range { .. }
+            | TransactionAccess { .. }
+            | Free { .. }
+            | LockRequested { .. }
+            | LockAcquired { .. }
+            | ConditionWaitBegin { .. }
+            | ConditionWaitEnd { .. }
+            | TransactionStart
+    )
 }
 
 fn span(address: Address, size: u64) -> Range<u64> {

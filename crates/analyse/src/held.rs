@@ -16,7 +16,9 @@
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use smallvec::SmallVec;
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,18 +68,23 @@ struct Hold {
 #[derive(Debug, Default)]
 struct Hands {
     holds: Vec<Hold>,
-    /// The same as a set; remade at each change.
-    set: Arc<LockSet>,
+    /// The same as a set, made when it is asked for: most critical sections begin and end unasked.
+    set: OnceCell<Arc<LockSet>>,
+    /// How often they changed.
+    version: u64,
     /// What a condition wait gave up.
     given_up: Option<Hold>,
 }
+
+/// Who holds a lock: one, as a rule.
+type Holders = SmallVec<[ThreadId; 4]>;
 
 /// The locks of all threads.
 #[derive(Debug, Default)]
 pub struct HeldLocks {
     threads: FxHashMap<ThreadId, Hands>,
     /// Who holds a lock.
-    holders: BTreeMap<Address, Vec<ThreadId>>,
+    holders: FxHashMap<Address, Holders>,
     /// Locks that left somebody's hands unseen.
     unsure: BTreeSet<Address>,
     /// Who made the event being followed, and out of whose hands it has taken locks.
@@ -89,7 +96,30 @@ pub struct HeldLocks {
 impl HeldLocks {
     /// The locks a thread holds. The same allocation is answered until they change.
     pub fn of(&self, thread: ThreadId) -> &Arc<LockSet> {
-        self.threads.get(&thread).map_or(&self.none, |hands| &hands.set)
+        match self.threads.get(&thread) {
+            Some(hands) if !hands.holds.is_empty() => hands.set(),
+            _ => &self.none,
+        }
+    }
+
+    /// How often the locks a thread holds have changed: while it is the same, so are they.
+    pub fn version(&self, thread: ThreadId) -> u64 {
+        self.threads.get(&thread).map_or(0, |hands| hands.version)
+    }
+
+    /// The locks a thread holds, in the order in which it took them.
+    pub fn each(&self, thread: ThreadId) -> impl Iterator<Item = HeldLock> + '_ {
+        self.threads.get(&thread).into_iter().flat_map(|hands| hands.holds.iter().map(held))
+    }
+
+    /// Does a thread hold none?
+    pub fn is_empty_handed(&self, thread: ThreadId) -> bool {
+        self.threads.get(&thread).is_none_or(|hands| hands.holds.is_empty())
+    }
+
+    fn holds(&self, thread: ThreadId, lock: Address) -> bool {
+        let holds = |hands: &Hands| hands.holds.iter().any(|hold| hold.lock == lock);
+        self.threads.get(&thread).is_some_and(holds)
     }
 
     /// Threads that others have taken locks from since the last call.
@@ -106,7 +136,7 @@ impl HeldLocks {
             LockAcquired { lock, mode } => self.acquire(event, *lock, *mode),
             LockReleased { lock, mode } => self.release(thread, *lock, *mode),
             Access { kind: AccessKind::AtomicUpdate, address: word, .. }
-                if self.of(thread).mode(*word).is_some() =>
+                if self.holds(thread, *word) =>
             {
                 self.release(thread, *word, None)
             }
@@ -194,12 +224,18 @@ impl HeldLocks {
         if bytes.is_empty() {
             return;
         }
-        let gone = Address(bytes.start)..Address(bytes.end);
-        let locks: Vec<Address> = self.holders.range(gone).map(|(lock, _)| *lock).collect();
-        for lock in locks {
-            self.drop_lock(lock);
+        // Of those that are held now there are few.
+        if self.holders.keys().any(|lock| bytes.contains(&lock.0)) {
+            let mut locks: Vec<Address> = self.holders.keys().copied().collect();
+            locks.retain(|lock| bytes.contains(&lock.0));
+            locks.sort_unstable();
+            for lock in locks {
+                self.drop_lock(lock);
+            }
         }
-        self.unsure.retain(|lock| !bytes.contains(&lock.0));
+        if !self.unsure.is_empty() {
+            self.unsure.retain(|lock| !bytes.contains(&lock.0));
+        }
     }
 
     fn acquire(&mut self, event: &Event, lock: Address, mode: LockMode) -> Option<LockChange> {
@@ -218,7 +254,7 @@ impl HeldLocks {
         };
         *count += 1;
         let new = *count == 1;
-        let first = self.of(thread).is_empty();
+        let first = self.is_empty_handed(thread);
         self.give(thread, hold);
         new.then_some(LockChange::Acquired { lock, mode, first })
     }
@@ -232,7 +268,7 @@ impl HeldLocks {
         let holder = self.holder(thread, lock);
         let Some(mut hold) = holder.and_then(|holder| self.take_away(holder, lock)) else {
             // Taken before we watched, or unseen: its release orders all the same.
-            let last = self.of(thread).is_empty();
+            let last = self.is_empty_handed(thread);
             return Some(LockChange::Released {
                 lock,
                 mode: mode.unwrap_or(LockMode::Exclusive),
@@ -255,7 +291,7 @@ impl HeldLocks {
         if let (Some(holder), true) = (holder, hold.exclusive + hold.shared > 0) {
             self.give(holder, hold);
         }
-        let last = self.of(thread).is_empty();
+        let last = self.is_empty_handed(thread);
         gone.then_some(LockChange::Released { lock, mode, last, unseen: false })
     }
 
@@ -264,7 +300,7 @@ impl HeldLocks {
         let hands = self.threads.entry(thread).or_default();
         hands.given_up = hold;
         let mode = mode_of(&hold?);
-        Some(LockChange::Released { lock, mode, last: self.of(thread).is_empty(), unseen: false })
+        Some(LockChange::Released { lock, mode, last: self.is_empty_handed(thread), unseen: false })
     }
 
     fn take_back(&mut self, event: &Event, lock: Address) -> Option<LockChange> {
@@ -275,7 +311,7 @@ impl HeldLocks {
         };
         let mode = mode_of(&hold);
         self.evict(thread, lock, mode);
-        let first = self.of(thread).is_empty();
+        let first = self.is_empty_handed(thread);
         self.give(thread, hold);
         Some(LockChange::Acquired { lock, mode, first })
     }
@@ -285,8 +321,11 @@ impl HeldLocks {
         if lock == LockSet::TRANSACTION {
             return;
         }
-        let others = self.holders.get(&lock).cloned().unwrap_or_default();
-        for other in others.into_iter().filter(|other| *other != thread) {
+        let Some(holders) = self.holders.get(&lock) else { return };
+        if holders.iter().all(|holder| *holder == thread) {
+            return;
+        }
+        for other in holders.clone().into_iter().filter(|other| *other != thread) {
             let theirs = self.of(other).mode(lock);
             if mode == LockMode::Exclusive || theirs == Some(LockMode::Exclusive) {
                 self.take_away(other, lock);
@@ -302,8 +341,10 @@ impl HeldLocks {
 
     /// Who gives up `lock` when `thread` releases it: the thread itself, else any holder.
     fn holder(&self, thread: ThreadId, lock: Address) -> Option<ThreadId> {
-        let holders = self.holders.get(&lock)?;
-        holders.iter().find(|h| **h == thread).or(holders.first()).copied()
+        if self.holds(thread, lock) {
+            return Some(thread);
+        }
+        self.holders.get(&lock)?.first().copied()
     }
 
     fn drop_lock(&mut self, lock: Address) {
@@ -315,7 +356,7 @@ impl HeldLocks {
     fn give(&mut self, thread: ThreadId, hold: Hold) {
         let hands = self.threads.entry(thread).or_default();
         hands.holds.push(hold);
-        hands.remake();
+        hands.changed();
         self.holders.entry(hold.lock).or_default().push(thread);
     }
 
@@ -323,7 +364,7 @@ impl HeldLocks {
         let hands = self.threads.get_mut(&thread)?;
         let at = hands.holds.iter().position(|hold| hold.lock == lock)?;
         let hold = hands.holds.remove(at);
-        hands.remake();
+        hands.changed();
         if self.acting != Some(thread) {
             self.robbed.push(thread);
         }
@@ -338,15 +379,19 @@ impl HeldLocks {
 }
 
 impl Hands {
-    fn remake(&mut self) {
-        let held = |hold: &Hold| HeldLock {
-            lock: hold.lock,
-            mode: mode_of(hold),
-            place: hold.place,
-            stack: hold.stack,
-        };
-        self.set = Arc::new(self.holds.iter().map(held).collect());
+    fn changed(&mut self) {
+        self.version += 1;
+        self.set.take();
     }
+
+    fn set(&self) -> &Arc<LockSet> {
+        self.set.get_or_init(|| Arc::new(self.holds.iter().map(held).collect()))
+    }
+}
+
+fn held(hold: &Hold) -> HeldLock {
+    let Hold { lock, place, stack, .. } = *hold;
+    HeldLock { lock, mode: mode_of(hold), place, stack }
 }
 
 fn mode_of(hold: &Hold) -> LockMode {

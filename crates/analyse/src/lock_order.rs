@@ -117,19 +117,18 @@ impl LockOrder {
 
     /// Follows one event; `locks` is who holds what before it.
     pub fn event(&mut self, event: &Event, locks: &HeldLocks, orders: &mut Orders) {
-        let held = locks.of(event.thread);
         match event.kind {
             EventKind::LockRequested { lock, mode, waits } => {
                 self.asked.insert(event.thread, lock);
                 if waits {
-                    self.request(event, (lock, mode), (held, locks), orders);
+                    self.request(event, (lock, mode), locks, orders);
                 }
             }
             // Where the call was inlined, only its success is seen.
             EventKind::LockAcquired { lock, mode } => {
                 let asked = self.asked.remove(&event.thread) == Some(lock);
                 if !asked {
-                    self.request(event, (lock, mode), (held, locks), orders);
+                    self.request(event, (lock, mode), locks, orders);
                 }
             }
             EventKind::LockFailed { .. } | EventKind::ThreadExit => {
@@ -137,9 +136,10 @@ impl LockOrder {
             }
             // It gives the lock up, and will ask for it again with the others still in hand.
             EventKind::ConditionWaitBegin { lock, .. } => {
-                let others = held.iter().filter(|h| h.lock != lock).copied();
+                let others = locks.each(event.thread).filter(|h| h.lock != lock);
                 let others: Arc<LockSet> = Arc::new(others.collect());
-                self.request(event, (lock, LockMode::Exclusive), (&others, locks), orders);
+                let wants = (lock, LockMode::Exclusive);
+                self.request_holding(event, wants, (&others, locks), orders);
             }
             EventKind::LockCreated { lock } | EventKind::LockDestroyed { lock } => {
                 self.forget(lock.0..lock.0.saturating_add(1));
@@ -172,6 +172,18 @@ impl LockOrder {
     }
 
     fn request(
+        &mut self,
+        event: &Event,
+        wants: (Address, LockMode),
+        locks: &HeldLocks,
+        orders: &mut Orders,
+    ) {
+        if !locks.is_empty_handed(event.thread) {
+            self.request_holding(event, wants, (locks.of(event.thread), locks), orders);
+        }
+    }
+
+    fn request_holding(
         &mut self,
         event: &Event,
         (lock, mode): (Address, LockMode),

@@ -7,6 +7,11 @@
 //! so that clocks grow with the threads alive at once and not with all that ever lived.
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// Components that a clock holds in place. Every lock has a clock: with one more step to memory for each,
+/// a program of many locks waits for them.
+const IN_PLACE: usize = 6;
 
 /// A component of vector clocks: one thread, or several that lived one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,16 +35,21 @@ impl Stamp {
 }
 
 /// For every chain the last tick known to have passed; zero for none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VectorClock {
     /// By chain; the last element is never zero, so equal clocks are equal vectors.
-    ticks: Vec<u64>,
+    ticks: SmallVec<[u64; IN_PLACE]>,
 }
 
 impl VectorClock {
     /// The last tick of `chain` known to have passed.
     pub fn tick(&self, chain: Chain) -> u64 {
         self.ticks.get(chain.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// The last tick of every chain known to have passed, as far as there is one.
+    pub fn ticks(&self) -> &[u64] {
+        &self.ticks
     }
 
     /// Has this tick passed, as far as the clock knows?
@@ -74,7 +84,7 @@ impl VectorClock {
         if self.ticks.len() < other.ticks.len() {
             self.ticks.resize(other.ticks.len(), 0);
         }
-        for (mine, theirs) in self.ticks.iter_mut().zip(&other.ticks) {
+        for (mine, theirs) in self.ticks.iter_mut().zip(other.ticks.as_slice()) {
             *mine = (*mine).max(*theirs);
         }
     }

@@ -142,10 +142,9 @@ impl Frames {
         Frames::top(count + 1)
     }
 
-    /// The innermost hooked call will have returned at this stack pointer. What the slot `PENDING` is to hold.
-    pub fn set_hooked(&mut self, top: u64, hooked: u64) -> u64 {
+    /// The innermost hooked call will have returned at this stack pointer.
+    pub fn set_hooked(&mut self, hooked: u64) {
         self.memory.write_at(offset_of!(Header, hooked), hooked);
-        self.pending(top)
     }
 
     /// What the slot `PENDING` is to hold.

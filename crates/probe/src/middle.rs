@@ -13,7 +13,7 @@ mod path;
 
 use crate::memory::shadow::Shadow;
 use crate::memory::{Plain, Reservation};
-use raddle_analyse::fast::access::AccessId;
+use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, TICK_AT};
 use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
 
@@ -42,8 +42,6 @@ const MERGE_BITS: u32 = 12;
 /// is then behind this shift.
 const ACCESS_SHIFT: u32 = u64::BITS - ACCESS_AT;
 const TICK_SHIFT: u32 = ACCESS_SHIFT + TICK_AT;
-/// No lock set is like this.
-const UNLIKE: u32 = u32::MAX;
 
 /// What the path knows of its thread.
 #[derive(Debug)]
@@ -85,6 +83,8 @@ pub struct Middle {
     pub journal: Journal,
     /// By slot, the last tick that is ordered before, as the assembly compares it.
     limits: [u64; ROOM],
+    /// Which version of the weak order they are of.
+    loaded: Option<u32>,
     cell_keys: [[u64; 2]; ROOM],
     /// What [`Middle::older_cells`] is, by slot.
     older_keys: [[u64; 2]; ROOM],
@@ -217,6 +217,7 @@ impl Middle {
             look: 0,
             journal: Journal::default(),
             limits: [0; ROOM],
+            loaded: None,
             cell_keys: by_slot(&|slot| SIDES.map(|side| shadow.key(slot, side))),
             older_keys: by_slot(&|slot| {
                 SIDES.map(|side| shadow.key(slot, side) ^ shadow.older_key(slot, side))
@@ -233,8 +234,8 @@ impl Middle {
         }))
     }
 
-    /// Takes over where the thread stands; `alike` is what its lock set excludes for being alike.
-    pub fn load(&mut self, standing: &Standing, alike: Option<u32>) {
+    /// Takes over where the thread stands.
+    pub fn load(&mut self, standing: &Standing) {
         let slot = standing.slot();
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
@@ -244,13 +245,18 @@ impl Middle {
         self.locks = standing.locks().0;
         self.settled = up_to(standing.settled());
         self.no_locks = u32::from(self.locks == 0);
-        self.alike = alike.unwrap_or(UNLIKE);
+        self.alike = standing.alike();
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
         self.rows =
             if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
-        for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
-            *limit = up_to(standing.weak(slot));
+        // The version first: if another thread changes a limit meanwhile, it will differ next time.
+        let version = Some(standing.weak_version());
+        if self.loaded != version {
+            self.loaded = version;
+            for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
+                *limit = up_to(standing.weak(slot));
+            }
         }
     }
 

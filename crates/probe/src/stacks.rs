@@ -154,7 +154,7 @@ impl Stacks {
         }
         let stack = stack_of(thread, spot);
         let end = std::mem::replace(&mut thread.stacks.stack_end, stack.end);
-        let returns_are_watched = probe.instrumentation.watches_returns() && !probe.monitor.tallies;
+        let returns_are_watched = probe.instrumentation.watches_returns();
         let mut top = match end == stack.end && returns_are_watched {
             true => thread.slots.get(slot::TOP),
             false => FIRST as u64,

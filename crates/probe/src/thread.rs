@@ -4,7 +4,7 @@
 //! callbacks find it through the same slot. Only the end of a thread goes through the registry,
 //! because the engine may end threads from another one when the process exits.
 
-use crate::analysis::{AccessCache, Recent, Touching};
+use crate::analysis::{AccessCache, Counted, Recent, Touching};
 use crate::debug::At;
 use crate::frames::{self, Frames};
 use crate::memory::Reservation;
@@ -15,11 +15,13 @@ use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
+use crate::monitor::roles::Quiet;
 use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
 use crate::schedule::{Again, PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
 use crate::trampoline::slot;
+use raddle_analyse::execution::is_remembered;
 use raddle_analyse::fast::Standing;
 use raddle_dynamorio::process;
 use raddle_dynamorio::slots::{Slots, ThreadSlots};
@@ -65,6 +67,8 @@ pub struct ThreadState {
     pub middle: Option<Box<Middle>>,
     /// Its recent accesses, described.
     pub accesses: AccessCache,
+    /// What the detector was told.
+    pub counted: Counted,
     /// The site of the instruction whose access is being reported.
     pub site: Option<u32>,
     /// Its instruction reads and writes the memory.
@@ -169,6 +173,7 @@ impl ThreadState {
             standing: None,
             middle: None,
             accesses: AccessCache::default(),
+            counted: Counted::default(),
             site: None,
             updates: false,
             touched: None,
@@ -213,8 +218,8 @@ impl ThreadState {
 
     /// The innermost hooked call will have returned at this stack pointer.
     pub fn set_hooked(&mut self, sp: u64) {
-        let pending = self.frames.set_hooked(self.slots.get(slot::TOP), sp);
-        self.slots.set(slot::PENDING, pending);
+        self.frames.set_hooked(sp);
+        self.set_top(self.slots.get(slot::TOP));
     }
 
     /// The innermost known frame is this one, by what the slot holds.
@@ -253,16 +258,20 @@ impl ThreadState {
             count.1 += 1;
             return;
         }
-        if let Some(analysis) = &probe.analysis
-            && let Some(touching) = Touching::of(&kind)
-            && analysis.access(probe, self, spot, touching)
-        {
-            return;
+        if let Some(analysis) = &probe.analysis {
+            if let Some(touching) = Touching::of(&kind)
+                && analysis.access(probe, self, spot, touching)
+            {
+                return;
+            }
+            if analysis.is_idle(self, &kind) {
+                return;
+            }
         }
-        let stack = if probe.options.stacks {
-            probe.stacks.capture(probe, self, spot)
-        } else {
-            StackId::NONE
+        let stack = match &probe.analysis {
+            _ if !probe.options.stacks => StackId::NONE,
+            Some(_) if !is_kept(&kind) => StackId::NONE,
+            _ => probe.stacks.capture(probe, self, spot),
         };
         let mut event = Event { order: 0, thread: self.id, place: spot.place, stack, kind };
         if let Some(analysis) = &probe.analysis {
@@ -343,8 +352,11 @@ impl ThreadState {
 
     /// Adds a row of the quick counts to the others and empties it.
     pub fn add_quick(&mut self, probe: &Probe, row: &mut Row) {
-        let hook = probe.monitor.hooks.get(row.hook as usize);
-        let Some(tally) = hook.and_then(|h| h.tally.as_ref()) else { return };
+        let Some(hook) = probe.monitor.hooks.get(row.hook as usize) else { return };
+        if hook.quiet == Some(Quiet::Entry) {
+            self.counted.synchronisations += std::mem::take(&mut row.entered);
+        }
+        let Some(tally) = &hook.tally else { return };
         let counted = [(&tally.entry, &mut row.entered), (&tally.success, &mut row.succeeded)];
         for (names, times) in counted {
             let times = std::mem::take(times);
@@ -352,6 +364,14 @@ impl ThreadState {
                 let key = (name.as_ptr() as usize, row.place);
                 self.counts.entry(key).or_insert((name, 0)).1 += times;
             }
+        }
+    }
+
+    /// Adds all of them.
+    pub fn add_all_quick(&mut self, probe: &Probe) {
+        if let Some(mut quick) = self.quick.take() {
+            quick.rows().for_each(|row| self.add_quick(probe, row));
+            self.quick = Some(quick);
         }
     }
 
@@ -374,11 +394,19 @@ impl ThreadState {
         self.writer = Writer::new(id);
         self.log = log;
         self.counts.clear();
+        self.counted = Counted::default();
         if let Some(quick) = &mut self.quick {
             quick.clear();
         }
         self.last_child = None;
     }
+}
+
+/// With a detector: is it remembered where an event of this kind happened, by the detector or the command?
+fn is_kept(kind: &EventKind) -> bool {
+    is_remembered(kind)
+        || matches!(kind, EventKind::Allocate { .. })
+        || matches!(kind.family(), Family::Thread | Family::Process)
 }
 
 /// The states of all live threads, by the kernel's id.

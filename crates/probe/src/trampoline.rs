@@ -285,8 +285,11 @@ raddle_quick_entered:
  mov edx, dword ptr [rdx]
  cmp edx, dword ptr [rcx + {age}]
  jne 7f
+ cmp dword ptr [rax + {idle}], 0
+ je 7f
  inc qword ptr [rcx + {entered}]
  # It is the pending call now. The row comes last: with it the frame is valid.
+ mov qword ptr [rax + {argument}], rdi
  lea rdx, [rsp + 144]
  mov qword ptr [rax + {frame_sp}], rdx
  mov rdx, qword ptr gs:[{pending}]
@@ -325,7 +328,7 @@ raddle_quick_returned:
  mov rax, qword ptr gs:[{quick}]
  mov rcx, qword ptr [rax + {frame}]
  test rcx, rcx
- jz 5f
+ jz raddle_frames_left
  lea rdx, [rsp + 136]
  cmp rdx, qword ptr [rax + {frame_sp}]
  jne 5f
@@ -360,6 +363,7 @@ raddle_frames_returned:
  mov qword ptr gs:[0x5A5A0008], rax
  mov qword ptr gs:[{rcx}], rcx
  mov qword ptr gs:[{rdx}], rdx
+raddle_frames_left:
  mov rax, qword ptr gs:[{frames}]
  mov rcx, qword ptr gs:[{top}]
  lea rdx, [rsp + 136]
@@ -404,6 +408,8 @@ raddle_lean_end:
     frame_sp = const offset_of!(Layout, frame_sp),
     outer_pending = const offset_of!(Layout, outer_pending),
     outer_inside = const offset_of!(Layout, outer_inside),
+    argument = const offset_of!(Layout, argument),
+    idle = const offset_of!(Layout, idle),
     table_age = const offset_of!(Layout, age),
     returns_to = const offset_of!(Row, returns_to),
     site = const offset_of!(Row, site),

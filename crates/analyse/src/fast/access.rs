@@ -5,8 +5,8 @@
 
 use crate::fast::cell::{Bytes, GRANULE};
 use crate::touch::Kind;
-use raddle_model::lockset::LockSet;
-use raddle_model::{LockMode, Place, StackId};
+use raddle_model::lockset::{HeldLock, LockSet};
+use raddle_model::{Address, LockMode, Place, StackId};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -169,6 +169,8 @@ struct Known {
 #[derive(Debug)]
 pub struct LockSets {
     sets: boxcar::Vec<Known>,
+    /// By the same numbers.
+    briefs: boxcar::Vec<Brief>,
     ids: Mutex<Ids>,
 }
 
@@ -176,11 +178,33 @@ pub struct LockSets {
 struct Ids {
     exact: FxHashMap<Arc<LockSet>, LockSetId>,
     alike: FxHashMap<Vec<(u64, LockMode)>, u32>,
+    locks: FxHashMap<Address, u32>,
+}
+
+/// A set of one lock, in a word: its number, twice, and one more if it is held exclusively. Any other set is
+/// zero. Most sets that are compared are of one lock, and there may be as many as the program has
+/// locks: to look at each where it lies is to wait for memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Brief(u32);
+
+impl Brief {
+    fn is_one(self) -> bool {
+        self.0 != 0
+    }
+
+    fn same_lock(self, other: Brief) -> bool {
+        self.0 >> 1 == other.0 >> 1
+    }
+
+    fn exclusive(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 impl Default for LockSets {
     fn default() -> LockSets {
-        let sets = LockSets { sets: boxcar::Vec::new(), ids: Mutex::default() };
+        let (sets, briefs) = (boxcar::Vec::new(), boxcar::Vec::new());
+        let sets = LockSets { sets, briefs, ids: Mutex::default() };
         sets.intern(&Arc::new(LockSet::new()));
         sets
     }
@@ -197,9 +221,32 @@ impl LockSets {
         let exclusive = sides.iter().any(|(_, mode)| *mode == LockMode::Exclusive);
         let next = ids.alike.len() as u32;
         let alike = *ids.alike.entry(sides).or_insert(next);
+        let mut numbers = set.iter().map(|held| {
+            let next = ids.locks.len() as u32 + 1;
+            (*ids.locks.entry(held.lock).or_insert(next), held.mode)
+        });
+        let brief = match (numbers.next(), numbers.next()) {
+            (Some((lock, mode)), None) => lock << 1 | u32::from(mode == LockMode::Exclusive),
+            _ => 0,
+        };
+        numbers.for_each(drop);
+        self.briefs.push(Brief(brief));
         let id = LockSetId(self.sets.push(Known { set: Arc::clone(set), alike, exclusive }) as u32);
         ids.exact.insert(Arc::clone(set), id);
         id
+    }
+
+    /// The number of the locks that any set holds.
+    pub fn count_locks(&self) -> usize {
+        let ids = self.ids.lock().unwrap_or_else(|e| e.into_inner());
+        ids.locks.keys().filter(|lock| **lock != LockSet::TRANSACTION).count()
+    }
+
+    /// Both, if each is a set of one lock.
+    #[inline]
+    fn two_of_one(&self, a: LockSetId, b: LockSetId) -> Option<(Brief, Brief)> {
+        let (a, b) = (*self.briefs.get(a.0 as usize)?, *self.briefs.get(b.0 as usize)?);
+        (a.is_one() && b.is_one()).then_some((a, b))
     }
 
     /// What a number stands for.
@@ -218,6 +265,13 @@ impl LockSets {
     /// Is there a lock that both hold, and who writes exclusively?
     #[inline]
     pub fn protects(&self, a: LockSetId, b: LockSetId, writes: (bool, bool)) -> bool {
+        if a == LockSetId::default() || b == LockSetId::default() {
+            return false;
+        }
+        if let Some((a, b)) = self.two_of_one(a, b) {
+            let fits = |held: Brief, writes: bool| held.exclusive() || !writes;
+            return a.same_lock(b) && fits(a, writes.0) && fits(b, writes.1);
+        }
         let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
             return false;
         };
@@ -230,9 +284,95 @@ impl LockSets {
         if a == LockSetId::default() || a == b {
             return true;
         }
+        if b == LockSetId::default() {
+            return false;
+        }
+        if let Some((a, b)) = self.two_of_one(a, b) {
+            return a.same_lock(b) && (b.exclusive() || !a.exclusive());
+        }
         let (Some(a), Some(b)) = (self.sets.get(a.0 as usize), self.sets.get(b.0 as usize)) else {
             return false;
         };
         a.alike == b.alike || a.set.within(&b.set)
+    }
+}
+
+/// The numbers of lock sets by how they came about: each is another one with one more lock. So a set that was
+/// held before is found without being made and compared as a whole.
+#[derive(Debug, Default)]
+pub struct Successors {
+    /// How and where locks were taken, by number: many locks are taken at few places.
+    takings: FxHashMap<(LockMode, Place, StackId), u32>,
+    /// By the set before, the lock and how it was taken.
+    next: FxHashMap<(LockSetId, u32, Address), LockSetId>,
+    /// By set, which others it excludes for being alike; [`UNLIKE`] for none.
+    alike: Vec<u32>,
+}
+
+/// No lock set is like this.
+pub const UNLIKE: u32 = u32::MAX;
+
+impl Successors {
+    /// The number of the set of these locks, in the order in which they were taken. `note`: if it is one, a
+    /// word that is kept with the lock, zero at first.
+    pub fn number(
+        &mut self,
+        sets: &LockSets,
+        held: &[HeldLock],
+        note: Option<&mut u64>,
+    ) -> LockSetId {
+        if let [one] = held {
+            // Of what is taken with empty hands the lock itself remembers the last.
+            let taking = self.taking(one);
+            return match note {
+                Some(note) if (*note >> 32) as u32 == taking => LockSetId(*note as u32),
+                Some(note) => {
+                    let id = self.next(sets, LockSetId::default(), (taking, one));
+                    *note = u64::from(taking) << 32 | u64::from(id.0);
+                    id
+                }
+                None => self.next(sets, LockSetId::default(), (taking, one)),
+            };
+        }
+        held.iter().fold(LockSetId::default(), |before, one| {
+            let taking = self.taking(one);
+            self.next(sets, before, (taking, one))
+        })
+    }
+
+    /// Which lock sets one excludes for being alike; [`UNLIKE`] for none. Of a set that is new, `fresh` is told.
+    pub fn alike(
+        &mut self,
+        sets: &LockSets,
+        id: LockSetId,
+        mut fresh: impl FnMut(LockSetId, Option<u32>),
+    ) -> u32 {
+        let (known, number) = (self.alike.len(), id.0 as usize);
+        for id in known..=number {
+            let id = LockSetId(id as u32);
+            let alike = sets.alike(id);
+            fresh(id, alike);
+            self.alike.push(alike.unwrap_or(UNLIKE));
+        }
+        self.alike[number]
+    }
+
+    /// Counted from one.
+    fn taking(&mut self, held: &HeldLock) -> u32 {
+        let next = self.takings.len() as u32 + 1;
+        *self.takings.entry((held.mode, held.place, held.stack)).or_insert(next)
+    }
+
+    fn next(
+        &mut self,
+        sets: &LockSets,
+        before: LockSetId,
+        (taking, one): (u32, &HeldLock),
+    ) -> LockSetId {
+        *self.next.entry((before, taking, one.lock)).or_insert_with(|| {
+            let mut set = sets.get(before).cloned().unwrap_or_default();
+            set.insert(*one);
+            sets.intern(&Arc::new(set))
+        })
     }
 }

@@ -8,7 +8,9 @@ pub use memory::FREED;
 
 use crate::execution::Execution;
 use crate::fast::SLOTS;
-use crate::fast::access::{AccessId, Accesses, Description, LockSetId, LockSets, Record};
+use crate::fast::access::{
+    AccessId, Accesses, Description, LockSetId, LockSets, Record, Successors,
+};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
@@ -17,13 +19,16 @@ use crate::fast::protocol::{
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
+use crate::order::Order;
 use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::Finding;
-use raddle_model::lockset::LockSet;
+use raddle_model::lockset::HeldLock;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use section::Section;
+use smallvec::SmallVec;
+use std::iter::repeat;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -65,15 +70,16 @@ struct State {
     specials: Specials,
     slots: Vec<Slot>,
     threads: FxHashMap<ThreadId, Member>,
+    successors: Successors,
 }
 
 /// A thread, as the detector knows it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Member {
     standing: Arc<Standing>,
-    /// What the standing's number stands for.
-    locks: Arc<LockSet>,
-    id: LockSetId,
+    /// Its locks, and which version of them it is.
+    locks: LockSetId,
+    version: u64,
     section: Section,
 }
 
@@ -111,6 +117,7 @@ impl<P: Planes> FastHybrid<P> {
             specials: Specials::default(),
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             threads: FxHashMap::default(),
+            successors: Successors::default(),
         };
         FastHybrid {
             planes,
@@ -132,15 +139,16 @@ impl<P: Planes> FastHybrid<P> {
         self.accesses.intern(Record::One(description))
     }
 
-    /// Which lock sets this one excludes for being alike.
-    pub fn alike(&self, locks: LockSetId) -> Option<u32> {
-        self.locks.alike(locks)
+    /// How many locks were ever held.
+    pub fn locks(&self) -> usize {
+        self.locks.count_locks()
     }
 
     /// A thread's standing; the same from its first event to its last.
     pub fn standing(&self, thread: ThreadId) -> Arc<Standing> {
         let mut state = self.lock();
-        self.refresh(&mut state, thread)
+        self.refresh(&mut state, thread);
+        Arc::clone(&state.threads.entry(thread).or_default().standing)
     }
 
     /// What was found from number `first` on.
@@ -237,7 +245,7 @@ impl<P: Planes> FastHybrid<P> {
         }
         state.execution.before(event);
         self.recall(state, event, journal);
-        let held = !state.execution.locks(event.thread).is_empty();
+        let held = state.execution.holds_locks(event.thread);
         match &event.kind {
             kind if !self.has_shadow(state, kind) => {}
             Access { kind, address, size } => {
@@ -257,7 +265,7 @@ impl<P: Planes> FastHybrid<P> {
             _ => {}
         }
         state.execution.finish(event);
-        let holds = !state.execution.locks(event.thread).is_empty();
+        let holds = state.execution.holds_locks(event.thread);
         let cycles = state.execution.take_cycles();
         self.add(&mut state.findings, cycles);
         self.refresh(state, event.thread);
@@ -274,7 +282,7 @@ impl<P: Planes> FastHybrid<P> {
         if matches!(event.kind, DetectionSwitched { .. }) {
             // It is about everybody.
             let threads: Vec<ThreadId> = state.threads.keys().copied().collect();
-            threads.into_iter().for_each(|thread| drop(self.refresh(state, thread)));
+            threads.into_iter().for_each(|thread| self.refresh(state, thread));
         }
         if matches!(event.kind, ThreadExit) {
             state.threads.remove(&event.thread);
@@ -308,50 +316,63 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     /// Brings a thread's standing up to date.
-    fn refresh(&self, state: &mut State, thread: ThreadId) -> Arc<Standing> {
-        let execution = &mut state.execution;
-        let locks = Arc::clone(execution.locks(thread));
-        let member = state.threads.entry(thread).or_insert_with(|| Member {
-            standing: Arc::default(),
-            locks: Arc::default(),
-            id: LockSetId::default(),
-            section: Section::default(),
-        });
-        if !Arc::ptr_eq(&member.locks, &locks) {
+    fn refresh(&self, state: &mut State, thread: ThreadId) {
+        let State { execution, threads, slots, used, specials, successors, .. } = state;
+        let member = threads.entry(thread).or_default();
+        let standing = &member.standing;
+        let version = execution.locks_version(thread);
+        if member.version != version {
+            member.version = version;
+            let held: SmallVec<[HeldLock; 4]> = execution.each_lock(thread).collect();
+            let note = match held[..] {
+                [one] => execution.lock_note(one.lock),
+                _ => None,
+            };
+            let id = successors.number(&self.locks, &held, note);
             // A tick ends where the lock set changes.
-            if member.locks != locks {
-                member.id = self.locks.intern(&locks);
-                self.planes.note(member.id, self.locks.alike(member.id));
+            if member.locks != id {
+                member.locks = id;
+                let tell = |id, alike| self.planes.note(id, alike);
+                standing.set_alike(successors.alike(&self.locks, id, tell));
                 execution.advance(thread);
             }
-            member.locks = locks;
         }
+        let locks = member.locks;
         let stamp = execution.stamp(thread);
         let number = stamp.chain.0 as usize;
-        if number >= state.used {
+        if number >= *used {
             assert!(self.planes.use_slot(number), "no address space for shadow memory");
-            state.used = number + 1;
+            *used = number + 1;
         }
-        let slot = &mut state.slots[number];
+        let slot = &mut slots[number];
         if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
             slot.tenants.push((stamp.tick, thread));
         }
-        let standing = Arc::clone(&member.standing);
         if stamp.tick - slot.base > u64::from(LAST_TICK) {
-            self.rebase(state, stamp);
+            // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
+            // The lowest bytes of a tick stay what they are: none is to become 0xff.
+            slot.base = stamp.tick & !0xff_ffff;
+            specials.forget_slot(number);
+            for Member { standing, .. } in threads.values() {
+                standing.set_known(number, 0, 0);
+                if standing.slot() == number {
+                    standing.set_settled(0);
+                }
+            }
+            self.planes.clear_slot(number);
         }
-        let tick = (stamp.tick - state.slots[number].base) as u32;
-        standing.mute(state.execution.muted(thread));
-        standing.set_undecided(state.execution.is_undecided(thread));
-        let id = state.threads[&thread].id;
-        self.planes.set_locks(number, tick, id);
-        standing.set(number, tick, id);
-        let known = state.execution.known(thread).take(state.execution.width());
-        for ((number, slot), (weak, full)) in state.slots.iter().enumerate().zip(known) {
+        let tick = (stamp.tick - slots[number].base) as u32;
+        let Some(Member { standing, .. }) = threads.get(&thread) else { return };
+        standing.mute(execution.muted(thread));
+        standing.set_undecided(execution.is_undecided(thread));
+        self.planes.set_locks(number, tick, locks);
+        standing.set(number, tick, locks);
+        let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
+        let known = known(Order::Weak).zip(known(Order::Full)).take(execution.width());
+        for ((number, slot), (weak, full)) in slots.iter().enumerate().zip(known) {
             let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
             standing.set_known(number, after(weak), after(full));
         }
-        standing
     }
 
     /// Tells a thread what of its past cannot race any more. Not at events of locks, which are many and
@@ -365,21 +386,6 @@ impl<P: Planes> FastHybrid<P> {
             let standing = &member.standing;
             standing.set_settled(state.settled(standing.slot()).min(standing.tick()));
         }
-    }
-
-    /// A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
-    fn rebase(&self, state: &mut State, stamp: Stamp) {
-        let number = stamp.chain.0 as usize;
-        // The lowest bytes of a tick stay what they are: none is to become 0xff.
-        state.slots[number].base = stamp.tick & !0xff_ffff;
-        state.specials.forget_slot(number);
-        for member in state.threads.values() {
-            member.standing.set_known(number, 0, 0);
-            if member.standing.slot() == number {
-                member.standing.set_settled(0);
-            }
-        }
-        self.planes.clear_slot(number);
     }
 
     /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
@@ -595,8 +601,8 @@ impl State {
     /// Is a thread known, and its standing what its last event made it? Events of others that change it
     /// bring it up to date themselves.
     fn stands(&self, thread: ThreadId) -> bool {
-        let locks = self.execution.locks(thread);
-        self.threads.get(&thread).is_some_and(|member| Arc::ptr_eq(&member.locks, locks))
+        let version = self.execution.locks_version(thread);
+        self.threads.get(&thread).is_some_and(|member| member.version == version)
     }
 
     /// Who counted in a slot at a tick, and which of its chain's it is.

@@ -5,13 +5,13 @@
 //! order in which they are seen to change.
 
 use crate::fast::SLOTS;
-use crate::fast::access::{AccessId, LockSetId};
+use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Cell, WHOLE};
 use crate::fast::protocol::Side;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// See the module. The layout is fixed, for hand-written code.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub struct Standing {
     /// The cell of the current segment, all bytes touched, by nothing yet: what inserted code compares
@@ -29,6 +29,27 @@ pub struct Standing {
     /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
     weak: [AtomicU32; SLOTS],
     full: [AtomicU32; SLOTS],
+    /// How often anything of the weak one changed.
+    weak_version: AtomicU32,
+    /// See [`Standing::alike`].
+    alike: AtomicU32,
+}
+
+impl Default for Standing {
+    fn default() -> Standing {
+        Standing {
+            current: AtomicU64::default(),
+            slot: AtomicU32::default(),
+            locks: AtomicU32::default(),
+            muted: AtomicU32::default(),
+            settled: AtomicU32::default(),
+            undecided: AtomicBool::default(),
+            weak: Default::default(),
+            full: Default::default(),
+            weak_version: AtomicU32::default(),
+            alike: AtomicU32::new(UNLIKE),
+        }
+    }
 }
 
 impl Standing {
@@ -54,6 +75,18 @@ impl Standing {
     #[inline]
     pub fn locks(&self) -> LockSetId {
         LockSetId(self.locks.load(Relaxed))
+    }
+
+    /// Which lock sets those held exclude for being alike; [`UNLIKE`] if none.
+    #[inline]
+    pub fn alike(&self) -> u32 {
+        self.alike.load(Relaxed)
+    }
+
+    /// Changes with what [`Standing::weak`] answers.
+    #[inline]
+    pub fn weak_version(&self) -> u32 {
+        self.weak_version.load(Relaxed)
     }
 
     /// The last tick of a slot that is ordered before now in the weak order.
@@ -99,6 +132,10 @@ impl Standing {
         self.muted.store(u32::from(reads) | u32::from(writes) << 1, Relaxed);
     }
 
+    pub(super) fn set_alike(&self, alike: u32) {
+        self.alike.store(alike, Relaxed);
+    }
+
     pub(super) fn set(&self, slot: usize, tick: u32, locks: LockSetId) {
         self.slot.store(slot as u32, Relaxed);
         self.locks.store(locks.0, Relaxed);
@@ -106,7 +143,11 @@ impl Standing {
     }
 
     pub(super) fn set_known(&self, slot: usize, weak: u32, full: u32) {
-        self.weak[slot].store(weak, Relaxed);
+        if self.weak[slot].load(Relaxed) != weak {
+            self.weak[slot].store(weak, Relaxed);
+            // Only ever changed behind the lock.
+            self.weak_version.store(self.weak_version().wrapping_add(1), Relaxed);
+        }
         self.full[slot].store(full, Relaxed);
     }
 }

@@ -26,6 +26,7 @@ mod thread;
 pub use condition::ConditionRule;
 pub use thread::Tenure;
 
+use crate::by_address::ByAddress;
 use crate::held::LockChange;
 use atomic::Atomics;
 use barrier::Barriers;
@@ -86,15 +87,17 @@ impl Clocks {
 struct LockClocks {
     /// By those who held it exclusively.
     exclusive: VectorClock,
-    /// By those who shared it.
-    shared: VectorClock,
+    /// By those who shared it, which of most locks nobody does.
+    shared: Option<Box<VectorClock>>,
+    /// See [`Orders::lock_note`].
+    note: u64,
 }
 
 /// Both orders of an execution, as far as it has come.
 #[derive(Debug)]
 pub struct Orders {
     threads: Threads,
-    locks: BTreeMap<Address, LockClocks>,
+    locks: ByAddress<LockClocks>,
     /// Locks that hand over: their edges are in both orders.
     handing: BTreeSet<Address>,
     /// What was released to queues and not yet taken.
@@ -124,7 +127,7 @@ impl Orders {
     pub fn with_chains(limit: u32, conditions: ConditionRule, lock_touched: bool) -> Orders {
         Orders {
             threads: Threads::new(limit),
-            locks: BTreeMap::new(),
+            locks: ByAddress::default(),
             handing: BTreeSet::new(),
             queues: BTreeMap::new(),
             released: BTreeMap::new(),
@@ -165,12 +168,21 @@ impl Orders {
         self.threads.advance(thread);
     }
 
-    /// By chain, the last tick that is ordered before what `thread` does now: weak, full. Without end.
-    pub fn known(&self, thread: ThreadId) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let clocks = self.threads.clocks(thread);
-        (0..).map(Chain).map(move |chain| {
-            clocks.map_or((0, 0), |clocks| (clocks.weak.tick(chain), clocks.full.tick(chain)))
-        })
+    /// A word that is kept with a lock that was ever released, for whoever follows the orders: what is known
+    /// of a lock is found where the orders have just looked, and nowhere else. Zero at first.
+    pub fn lock_note(&mut self, lock: Address) -> Option<&mut u64> {
+        self.locks.get_mut(lock).map(|clocks| &mut clocks.note)
+    }
+
+    /// The tick that what `thread` does now belongs to, for whoever does not remember it beyond the
+    /// chain's past.
+    pub fn tick(&mut self, thread: ThreadId) -> Stamp {
+        self.threads.tick(thread)
+    }
+
+    /// By chain, the last tick that is ordered before what `thread` does now; none beyond the end.
+    pub fn known(&self, thread: ThreadId, order: Order) -> &[u64] {
+        self.threads.clocks(thread).map_or(&[], |clocks| clocks.of(order).ticks())
     }
 
     /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside
@@ -242,7 +254,7 @@ impl Orders {
 
     /// Memory comes or goes: synchronisation objects that lay there are no more.
     pub fn forget(&mut self, bytes: Range<u64>) {
-        forget_in(&mut self.locks, &bytes);
+        self.locks.forget(&bytes);
         forget_in(&mut self.semaphores, &bytes);
         forget_in(&mut self.onces, &bytes);
         forget_in(&mut self.queues, &bytes);
@@ -256,7 +268,9 @@ impl Orders {
         for at in spun {
             self.spun_on.remove(&at);
         }
-        self.handing.retain(|lock| !bytes.contains(&lock.0));
+        if !self.handing.is_empty() {
+            self.handing.retain(|lock| !bytes.contains(&lock.0));
+        }
         self.barriers.forget(&bytes);
         self.conditions.forget(&bytes);
         self.atomics.forget(&bytes);
@@ -284,7 +298,7 @@ impl Orders {
             // The release of a lock, and nothing else.
             Access { address, .. } if change.is_some_and(|c| c.releases(*address)) => {}
             Access { kind, address, size } => {
-                if *kind == AccessKind::AtomicUpdate && self.locks.contains_key(address) {
+                if *kind == AccessKind::AtomicUpdate && self.locks.contains(*address) {
                     // An atomic instruction that no hook names changes a word that is a lock
                     // elsewhere (an unoptimised `try_lock`): it may take it, and no lock set will
                     // tell.
@@ -306,7 +320,7 @@ impl Orders {
             }
 
             LockCreated { lock } | LockDestroyed { lock } => {
-                self.locks.remove(lock);
+                self.locks.remove(*lock);
             }
 
             ConditionSignal { condition, .. } => {
@@ -441,8 +455,8 @@ impl Orders {
 
     /// Comes after all who released the lock at `word`, in both orders.
     fn acquire_word(&mut self, thread: ThreadId, word: Address) {
-        let Some(clocks) = self.locks.get(&word) else { return };
-        for full in [&clocks.exclusive, &clocks.shared] {
+        let Some(clocks) = self.locks.get(word) else { return };
+        for full in std::iter::once(&clocks.exclusive).chain(clocks.shared.as_deref()) {
             let clocks = Clocks { full: full.clone(), weak: full.clone() };
             self.threads.acquire(thread, Some(&clocks));
         }
@@ -454,10 +468,12 @@ impl Orders {
         if self.handing.contains(&lock) {
             self.threads.acquire(thread, self.released.get(&SyncObject::Address(lock)));
         }
-        let Some(clocks) = self.locks.get(&lock) else { return };
+        let Some(clocks) = self.locks.get(lock) else { return };
         self.threads.acquire_full(thread, &clocks.exclusive);
-        if mode == LockMode::Exclusive {
-            self.threads.acquire_full(thread, &clocks.shared);
+        if mode == LockMode::Exclusive
+            && let Some(shared) = &clocks.shared
+        {
+            self.threads.acquire_full(thread, shared);
         }
     }
 
@@ -470,12 +486,12 @@ impl Orders {
             let released = self.released.entry(SyncObject::Address(lock)).or_default();
             self.threads.release(thread, released);
         }
-        let clocks = self.locks.entry(lock).or_default();
+        let clocks = self.locks.entry(lock);
         self.threads.release_full(
             thread,
             match mode {
                 LockMode::Exclusive => &mut clocks.exclusive,
-                LockMode::Shared => &mut clocks.shared,
+                LockMode::Shared => clocks.shared.get_or_insert_default(),
             },
         );
     }
@@ -483,7 +499,7 @@ impl Orders {
 
 /// Removes what lies in `bytes` from a map by address.
 fn forget_in<T>(map: &mut BTreeMap<Address, T>, bytes: &Range<u64>) {
-    if bytes.is_empty() {
+    if bytes.is_empty() || map.is_empty() {
         return;
     }
     let gone: Vec<Address> =

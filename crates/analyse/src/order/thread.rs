@@ -140,6 +140,11 @@ impl Threads {
         (seat.stamp, seat.tenure.clone())
     }
 
+    /// The same without a token.
+    pub(super) fn tick(&mut self, thread: ThreadId) -> Stamp {
+        self.seated(thread).1.stamp
+    }
+
     /// `thread` comes after what `clocks` holds.
     pub(super) fn acquire(&mut self, thread: ThreadId, clocks: Option<&Clocks>) {
         if let Some(clocks) = clocks {
@@ -180,8 +185,9 @@ impl Threads {
 
     /// Like [`Threads::release`], in the full order only.
     pub(super) fn release_full(&mut self, thread: ThreadId, clock: &mut VectorClock) {
-        clock.join(&self.seated(thread).0.full);
-        self.advance(thread);
+        let (clocks, seat, chains) = self.seated_with_chains(thread);
+        clock.join(&clocks.full);
+        advance(clocks, seat, chains);
     }
 
     /// `creator` is about to make `child`.
@@ -244,16 +250,21 @@ impl Threads {
 
     /// A thread begins a new tick.
     pub(super) fn advance(&mut self, thread: ThreadId) {
-        let (_, seat) = self.seated(thread);
-        let chain = seat.stamp.chain;
-        let tick = next_tick(&mut self.chains, chain);
-        let (clocks, seat) = self.seated(thread);
-        seat.stamp.tick = tick;
-        clocks.raise(seat.stamp);
+        let (clocks, seat, chains) = self.seated_with_chains(thread);
+        advance(clocks, seat, chains);
     }
 
     /// A thread's clocks and its seat; it gets one if it has none.
     fn seated(&mut self, thread: ThreadId) -> (&mut Clocks, &mut Seat) {
+        let (clocks, seat, _) = self.seated_with_chains(thread);
+        (clocks, seat)
+    }
+
+    /// The same, and the chains.
+    fn seated_with_chains(
+        &mut self,
+        thread: ThreadId,
+    ) -> (&mut Clocks, &mut Seat, &mut [ChainState]) {
         let (chains, left, limit) = (&mut self.chains, &mut self.left, self.limit);
         let Thread { clocks, seat, .. } = self.threads.entry(thread).or_default();
         let seat = seat.get_or_insert_with(|| {
@@ -277,8 +288,13 @@ impl Threads {
             clocks.raise(stamp);
             Seat { stamp, tenure: Tenure::default(), past }
         });
-        (clocks, seat)
+        (clocks, seat, chains)
     }
+}
+
+fn advance(clocks: &mut Clocks, seat: &mut Seat, chains: &mut [ChainState]) {
+    seat.stamp.tick = next_tick(chains, seat.stamp.chain);
+    clocks.raise(seat.stamp);
 }
 
 fn next_tick(chains: &mut [ChainState], chain: Chain) -> u64 {

@@ -13,6 +13,7 @@ mod tally;
 
 pub use accesses::{AccessCache, Touching};
 pub use recent::Recent;
+pub use tally::Counted;
 
 use crate::instrument::handlers::Number;
 use crate::memory::shadow::Shadow;
@@ -21,12 +22,13 @@ use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
+use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
-use raddle_model::Event;
 use raddle_model::finding::Finding;
+use raddle_model::{Event, EventKind};
 use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,6 +122,14 @@ impl Work {
     }
 }
 
+/// Would it be of no consequence if this thread asked for a lock? That may come to close a circle of locks only
+/// if the thread holds one, and decides by whose signal it was woken only if that is open.
+fn stands_idle(thread: &ThreadState) -> bool {
+    thread.standing.as_ref().is_some_and(|standing| {
+        standing.locks() == LockSetId::default() && !standing.is_undecided()
+    })
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -176,9 +186,12 @@ impl Analysis {
     /// One more event; new findings are reported at once.
     pub fn event(&self, thread: &mut ThreadState, event: &mut Event) {
         let work = self.work();
-        lock(&work.tally).note(event);
+        thread.counted.note(&event.kind);
         match &work.engine {
             Engine::Fast(fast) => {
+                if Tally::is_about_heap(&event.kind) {
+                    lock(&work.tally).note(event);
+                }
                 match &thread.middle {
                     Some(middle) => fast.event(event, &middle.journal),
                     None => fast.event(event, &Journal::default()),
@@ -186,6 +199,7 @@ impl Analysis {
                 self.load_standing(thread);
             }
             Engine::Plain(plain) => {
+                lock(&work.tally).note(event);
                 let mut plain = lock(plain);
                 event.order = plain.next_order;
                 plain.next_order += 1;
@@ -193,6 +207,23 @@ impl Analysis {
             }
         }
         self.report(thread);
+    }
+
+    /// Is what this thread does now of no consequence? It is counted, and that is all.
+    pub fn is_idle(&self, thread: &mut ThreadState, kind: &EventKind) -> bool {
+        use EventKind::*;
+        let idle = match kind {
+            LockRequested { .. } => stands_idle(thread),
+            // These order nothing: at most they show that a thread goes on.
+            FutexWait { .. } | FutexWaitEnd { .. } | FutexWake { .. } | Output { .. } => {
+                thread.standing.as_ref().is_some_and(|standing| !standing.is_undecided())
+            }
+            _ => false,
+        };
+        if idle {
+            thread.counted.note(kind);
+        }
+        idle
     }
 
     /// Reports the final counts.
@@ -203,7 +234,10 @@ impl Analysis {
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
             write_finding(last, &tally.record(monitor, number, finding));
         }
-        last.write(&tally.looked());
+        last.write(&tally.looked(match &work.engine {
+            Engine::Fast(fast) => Some(fast.locks()),
+            Engine::Plain(_) => None,
+        }));
     }
 
     /// A thread begins, or begins anew in a forked child: what inserted code compares with.
@@ -223,9 +257,11 @@ impl Analysis {
     }
 
     /// A thread ended: what it counted.
-    pub fn end_thread(&self, thread: &ThreadState) {
-        let noted = thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
-        lock(&self.work().tally).add_accesses(noted);
+    pub fn end_thread(&self, probe: &Probe, thread: &mut ThreadState) {
+        thread.add_all_quick(probe);
+        let mut counted = thread.counted;
+        counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
+        lock(&self.work().tally).add(counted);
     }
 
     /// Reports findings that the command has not been told of.
@@ -248,13 +284,16 @@ impl Analysis {
     /// Gives inserted code the thread's current segment and planes.
     fn load_standing(&self, thread: &mut ThreadState) {
         let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
-        let Engine::Fast(fast) = &self.work().engine else { return };
-        middle.load(standing, fast.alike(standing.locks()));
+        middle.load(standing);
         let (segment, write, read) =
             (standing.current(), middle.key(Side::Write), middle.key(Side::Read));
         thread.slots.set(slot::SEGMENT, segment);
         thread.slots.set(slot::WRITE_KEY, write);
         thread.slots.set(slot::READ_KEY, read);
+        let idle = stands_idle(thread);
+        if let Some(quick) = &mut thread.quick {
+            quick.set_idle(idle);
+        }
     }
 
     fn work(&self) -> &Work {

@@ -18,16 +18,37 @@ pub struct Tally {
     /// Blocks given back, and their beginnings in the order in which they were.
     freed: BTreeMap<u64, HeapBlock>,
     order: VecDeque<u64>,
-    accesses: u64,
-    synchronisations: u64,
+    counted: Counted,
     locks: FxHashSet<Address>,
 }
 
+/// How much a detector was told.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counted {
+    pub accesses: u64,
+    pub synchronisations: u64,
+}
+
+impl Counted {
+    /// One more event.
+    pub fn note(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::Access { .. } | EventKind::Range { .. } => self.accesses += 1,
+            _ if kind.family() == Family::Sync => self.synchronisations += 1,
+            _ => {}
+        }
+    }
+}
+
 impl Tally {
+    /// Is it told of events of this kind, to know the heap?
+    pub fn is_about_heap(kind: &EventKind) -> bool {
+        matches!(kind, EventKind::Allocate { .. } | EventKind::Free { .. })
+    }
+
     /// One more event.
     pub fn note(&mut self, event: &Event) {
         match event.kind {
-            EventKind::Access { .. } | EventKind::Range { .. } => self.accesses += 1,
             EventKind::Allocate { address, size } => {
                 let block = HeapBlock {
                     start: address,
@@ -39,18 +60,15 @@ impl Tally {
                 self.heap.insert(address.0, block);
             }
             EventKind::Free { address, .. } => self.free(address),
-            EventKind::LockAcquired { lock, .. } => {
-                self.synchronisations += 1;
-                self.locks.insert(lock);
-            }
-            _ if event.kind.family() == Family::Sync => self.synchronisations += 1,
+            EventKind::LockAcquired { lock, .. } => drop(self.locks.insert(lock)),
             _ => {}
         }
     }
 
-    /// Accesses that were counted elsewhere.
-    pub fn add_accesses(&mut self, count: u64) {
-        self.accesses += count;
+    /// What a thread was counted to do.
+    pub fn add(&mut self, counted: Counted) {
+        self.counted.accesses += counted.accesses;
+        self.counted.synchronisations += counted.synchronisations;
     }
 
     /// A finding, with the memory that it is about.
@@ -60,13 +78,11 @@ impl Tally {
         Record::Finding { number: number as u32, finding, block, thread_local }
     }
 
-    /// How much was looked at.
-    pub fn looked(&self) -> Record {
-        Record::Looked {
-            accesses: self.accesses,
-            synchronisations: self.synchronisations,
-            locks: self.locks.len() as u64,
-        }
+    /// How much was looked at. `locks`: how many, if the detector knows.
+    pub fn looked(&self, locks: Option<usize>) -> Record {
+        let Counted { accesses, synchronisations } = self.counted;
+        let locks = locks.unwrap_or(self.locks.len()) as u64;
+        Record::Looked { accesses, synchronisations, locks }
     }
 
     fn free(&mut self, address: Address) {

@@ -82,7 +82,7 @@ extern "C" fn on_access(frame: &mut Frame, thread: &mut ThreadState) {
     if guarded
         && probe.analysis.is_some()
         && !kind.is_atomic()
-        && probe.modules.is_own_data(place.module, address)
+        && thread.places.is_own_data(&probe.modules, place.module, address)
     {
         return;
     }
@@ -169,7 +169,7 @@ extern "C" fn on_returned(frame: &mut Frame, thread: &mut ThreadState) {
         let result = thread.slots.get(slot::RESULT);
         hooks::returned(probe, thread, pc, result, registers(frame));
         let number = thread.slots.get(slot::NUMBER) as u32;
-        hooks::learn_return(thread, pc, number);
+        hooks::learn_return(probe, thread, pc, number);
     }
 }
 

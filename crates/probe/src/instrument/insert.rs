@@ -74,7 +74,7 @@ fn insert_return(probe: &Probe, point: &mut Point<'_>, site: u32) {
     let done = point.new_label();
     point.skip_if_stack_below(slot::PENDING, &done);
     point.store_slot_number(slot::NUMBER, site);
-    point.call(match probe.monitor.tallies {
+    point.call(match probe.monitor.quick {
         true => probe.trampoline.quick_returned(),
         false => probe.trampoline.frames_returned(),
     });

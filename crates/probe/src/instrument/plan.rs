@@ -81,7 +81,7 @@ pub struct Entry {
     pub site: u32,
     /// The hook names a callback, which may have to be learned.
     pub calls_back: bool,
-    /// Its calls only need counting.
+    /// The trampoline may note its calls by itself.
     pub tallied: bool,
 }
 
@@ -145,7 +145,7 @@ impl Instrumentation {
                 };
                 if monitored.active {
                     let calls_back = monitored.hook.callback.is_some();
-                    let tallied = monitored.tally.is_some();
+                    let tallied = monitored.is_quick();
                     let site = self.add_site(Site::Entry { pc, hook });
                     step.entries.push(Entry { site, calls_back, tallied });
                 }

@@ -6,6 +6,11 @@
 //! the one *frame* here. Whatever it does not know (a new call site, a call that did not succeed, a
 //! jump, a signal) is left to the handlers, which first make the frame an ordinary pending call
 //! (`hooks::settle`). One frame is enough: what an opaque function calls does not count.
+//!
+//! A detector wants more of a call, but of many only at one end: that a thread without locks asks for one is
+//! nothing to it, nor that one has returned from unlocking. Such an end is left to the assembly, too. In a
+//! row for the one, [`Row::return_site`] stays [`UNKNOWN`], in a row for the other [`Row::site`]; and
+//! the handler at the entry of the other notes the frame.
 
 use super::Reservation;
 use raddle_model::Place;
@@ -55,6 +60,10 @@ pub struct Layout {
     /// What the slots `PENDING` and `OPAQUE` held before it.
     pub outer_pending: u64,
     pub outer_inside: u64,
+    /// The first argument of a call that the assembly noted at its entry.
+    pub argument: u64,
+    /// Not zero if the entries of calls may be noted by the assembly.
+    pub idle: u64,
     /// The age of the module table.
     pub age: *const AtomicU32,
     pub rows: [Row; ROWS],
@@ -66,6 +75,7 @@ pub struct Frame {
     pub row: Row,
     pub sp: u64,
     pub outer_inside: u64,
+    pub argument: u64,
 }
 
 /// A thread's rows and frame.
@@ -98,7 +108,32 @@ impl QuickTable {
         let row = std::mem::replace(&mut layout.frame, std::ptr::null_mut());
         // SAFETY: null, or a row of this table.
         let row = unsafe { row.as_ref() }?;
-        Some(Frame { row: *row, sp: layout.frame_sp, outer_inside: layout.outer_inside })
+        Some(Frame {
+            row: *row,
+            sp: layout.frame_sp,
+            outer_inside: layout.outer_inside,
+            argument: layout.argument,
+        })
+    }
+
+    /// Notes a pending call as the assembly would: the one that returns to the row's address, when the
+    /// stack pointer is `sp`. What the slots held before it: `outer`.
+    pub fn note_frame(&mut self, returns_to: u64, sp: u64, outer: (u64, u64)) {
+        let row: *mut Row = self.row(returns_to);
+        let layout = self.layout();
+        (layout.frame_sp, layout.frame) = (sp, row);
+        (layout.outer_pending, layout.outer_inside) = outer;
+    }
+
+    /// May the assembly note entries of calls?
+    pub fn set_idle(&mut self, idle: bool) {
+        self.layout().idle = u64::from(idle);
+    }
+
+    /// The same table, with this.
+    pub fn idle(mut self, idle: bool) -> QuickTable {
+        self.set_idle(idle);
+        self
     }
 
     /// The row for calls that return to this address.
@@ -114,6 +149,8 @@ impl QuickTable {
 
     /// Forgets every row.
     pub fn clear(&mut self) {
-        self.rows().for_each(|row| row.returns_to = 0);
+        for row in self.rows() {
+            (row.returns_to, row.entered, row.succeeded) = (0, 0, 0);
+        }
     }
 }

@@ -75,6 +75,8 @@ pub fn common_length(a: u64, b: u64, limit: u64) -> u64 {
     same.min(limit)
 }
 
+/// Most strings are short, and what is read of the memory behind one is read in vain.
+const FIRST: usize = 32;
 const CHUNK: usize = 256;
 
 /// Shows memory from `address` on piece by piece, no piece crossing a page, until `more` says no,
@@ -82,14 +84,16 @@ const CHUNK: usize = 256;
 fn walk(address: u64, limit: u64, mut more: impl FnMut(&[u8]) -> bool) {
     let mut buffer = [0; CHUNK];
     let mut done = 0;
+    let mut piece = FIRST;
     while done < limit {
         let at = address + done;
         let to_page_end = 4096 - at % 4096;
-        let length = to_page_end.min(limit - done).min(CHUNK as u64) as usize;
+        let length = to_page_end.min(limit - done).min(piece as u64) as usize;
         let read = process::read(at, &mut buffer[..length]);
         if read == 0 || !more(&buffer[..read]) {
             return;
         }
         done += read as u64;
+        piece = CHUNK;
     }
 }

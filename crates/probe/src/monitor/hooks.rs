@@ -10,10 +10,11 @@
 //! The handler of a signal is the program's own code again, whatever was interrupted: it is a
 //! callback that ends with the system call that returns from it.
 
+use super::MonitoredHook;
 use super::bodies::{self, Body};
 use super::expression::Call;
 use super::modules::call_spot;
-use super::roles;
+use super::roles::{self, Quiet};
 use crate::memory::quick::{QuickTable, Row, UNKNOWN};
 use crate::memory::target;
 use crate::probe::Probe;
@@ -103,9 +104,11 @@ pub fn enter(
         // Does not return, and runs the program's own clean-up code.
         return;
     }
-    let what = PendingKind::Hook { index, arguments, object, other };
-    push(thread, what, after, returns_to);
     learn_call(probe, thread, index, spot);
+    if !push_quietly(probe, thread, index, after, returns_to) {
+        let what = PendingKind::Hook { index, arguments, object, other };
+        push(thread, what, after, returns_to);
+    }
     if hook.opaque {
         let allocates = is_allocation(&hook.role);
         thread.set_inside(if allocates { Inside::Allocator } else { Inside::Library });
@@ -130,17 +133,27 @@ pub fn enter(
 
 /// From now on the trampoline counts this call by itself.
 fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
-    let Some(tally) = &probe.monitor.hooks[index as usize].tally else { return };
+    let MonitoredHook { tally, quiet, .. } = &probe.monitor.hooks[index as usize];
+    if tally.is_none() && quiet.is_none() {
+        return;
+    }
     let Some(mut quick) = thread.quick.take() else { return };
-    if thread.log().is_some() {
-        let row = quick.row(spot.pc);
+    let site = match quiet {
+        Some(Quiet::Return) => UNKNOWN,
+        _ => thread.slots.get(slot::NUMBER) as u32,
+    };
+    let age = thread.places.age();
+    let row = quick.row(spot.pc);
+    let known = quiet.is_some()
+        && (row.returns_to, row.site, row.age, row.hook) == (spot.pc, site, age, index);
+    if thread.log().is_some() && !known {
         thread.add_quick(probe, row);
         *row = Row {
             returns_to: spot.pc,
-            site: thread.slots.get(slot::NUMBER) as u32,
-            age: thread.places.age(),
+            site,
+            age,
             return_site: UNKNOWN,
-            failure_bits: tally.failure_bits,
+            failure_bits: tally.as_ref().map_or(0, |tally| tally.failure_bits),
             entered: 0,
             succeeded: 0,
             place: spot.place,
@@ -151,13 +164,37 @@ fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
 }
 
 /// At the return site with this number; see [`learn_call`].
-pub fn learn_return(thread: &mut ThreadState, pc: u64, site: u32) {
+pub fn learn_return(probe: &Probe, thread: &mut ThreadState, pc: u64, site: u32) {
     if let Some(quick) = &mut thread.quick {
         let row = quick.row(pc);
-        if row.returns_to == pc {
+        let wanted = |hook: &MonitoredHook| hook.quiet != Some(Quiet::Entry);
+        if row.returns_to == pc && probe.monitor.hooks.get(row.hook as usize).is_some_and(wanted) {
             row.return_site = site;
         }
     }
+}
+
+/// Leaves it to the trampoline to see that a call has returned, if nothing else is to be done then.
+fn push_quietly(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    index: u32,
+    sp: u64,
+    returns_to: u64,
+) -> bool {
+    let quiet = probe.monitor.hooks[index as usize].quiet;
+    // Who jumped here is to be seen returning, too.
+    let jumped = thread.pending.last().is_some_and(|top| top.sp <= sp);
+    let outer = (thread.slots.get(slot::PENDING), thread.slots.get(slot::OPAQUE));
+    let Some(quick) = &mut thread.quick else { return false };
+    let row = quick.row(returns_to);
+    let known = row.returns_to == returns_to && row.hook == index && row.return_site != UNKNOWN;
+    if quiet != Some(Quiet::Return) || jumped || !known {
+        return false;
+    }
+    quick.note_frame(returns_to, sp, outer);
+    thread.slots.set(slot::PENDING, sp);
+    true
 }
 
 /// Makes the pending call that the trampoline has noted an ordinary one. Before this is done,
@@ -165,12 +202,14 @@ pub fn learn_return(thread: &mut ThreadState, pc: u64, site: u32) {
 pub fn settle(thread: &mut ThreadState) {
     let Some(frame) = thread.quick.as_mut().and_then(QuickTable::take_frame) else { return };
     thread.find_stack(frame.sp);
+    // The slot says so already, and may be gone.
+    thread.frames.set_hooked(frame.sp);
     thread.pending.push(Pending {
-        // Counting asks for no arguments.
+        // Who counts asks for no arguments; where the return is wanted, the object is the first.
         what: PendingKind::Hook {
             index: frame.row.hook,
-            arguments: [0; 6],
-            object: Address(0),
+            arguments: [frame.argument, 0, 0, 0, 0, 0],
+            object: Address(frame.argument),
             other: 0,
         },
         sp: frame.sp,

@@ -31,8 +31,9 @@ const MOST_LOCALS: u64 = 1 << 20;
 pub struct Monitor {
     /// The hook table; module facts refer to it by index.
     pub hooks: Vec<MonitoredHook>,
-    /// Nothing but counts is wanted: simple calls are counted by the trampoline.
-    pub tallies: bool,
+    /// The trampoline has quick paths for simple calls: nothing but counts is wanted of them, or a detector
+    /// only of one end of each.
+    pub quick: bool,
     /// Threads by their library's handle.
     pub handles: Mutex<FxHashMap<u64, ThreadId>>,
     /// Some hook is a generic `wait` or `post`.
@@ -61,6 +62,15 @@ pub struct MonitoredHook {
     pub active: bool,
     /// What its calls count for, when nothing but counts is wanted of them.
     pub tally: Option<roles::Tally>,
+    /// The end of its calls that is nothing to a detector.
+    pub quiet: Option<roles::Quiet>,
+}
+
+impl MonitoredHook {
+    /// May the trampoline note the entry by itself?
+    pub fn is_quick(&self) -> bool {
+        self.tally.is_some() || self.quiet == Some(roles::Quiet::Entry)
+    }
 }
 
 /// What a generic `wait` or `post` means for an object.
@@ -76,6 +86,11 @@ impl Monitor {
     pub fn new(options: &ProbeOptions) -> Monitor {
         let memory = options.memory == MemoryMode::On;
         let tallies = options.count && !options.functions;
+        // A scheduler hears of everything.
+        let detects = options.detector.is_some()
+            && !(options.count || options.functions || options.silent)
+            && options.schedule.is_none()
+            && options.debug.is_none();
         let hooks = options.hooks.iter().map(|hook| MonitoredHook {
             active: options.functions
                 || match hook.role {
@@ -91,11 +106,12 @@ impl Monitor {
                     _ => options.sync || memory,
                 },
             tally: roles::tally(hook, |family| options.wants(family)).filter(|_| tallies),
+            quiet: roles::quiet(hook).filter(|_| detects),
             hook: hook.clone(),
         });
         Monitor {
             hooks: hooks.collect(),
-            tallies,
+            quick: tallies || detects,
             has_generic: options
                 .hooks
                 .iter()

@@ -58,10 +58,12 @@ impl Modules {
         &self.age
     }
 
-    /// Is this static data of a runtime library, seen from its own code?
-    pub fn is_own_data(&self, module: ModuleId, address: Address) -> bool {
-        self.find(address.0)
-            .is_some_and(|m| m.id == module && m.facts().is_some_and(|f| f.runtime()))
+    /// Where the static data of a module lies that is a runtime library; nowhere if it is none.
+    fn runtime_data(&self, module: ModuleId) -> (u64, u64) {
+        let loaded = self.loaded.read().unwrap_or_else(|e| e.into_inner());
+        let is_runtime = |m: &&Arc<LoadedModule>| m.facts().is_some_and(|f| f.runtime());
+        let module = loaded.iter().find(|m| m.id == module).filter(is_runtime);
+        module.map_or((0, 0), |m| (m.start, m.end))
     }
 
     /// The place of an address.
@@ -78,6 +80,8 @@ impl Modules {
 pub struct PlaceCache {
     age: u32,
     rows: [(u64, Place); PLACES],
+    /// The module whose data was asked for last, and where it is.
+    data: (ModuleId, (u64, u64)),
 }
 
 const PLACES: usize = 64;
@@ -85,7 +89,7 @@ const NO_PLACE: Place = Place { module: ModuleId::NONE, offset: 0 };
 
 impl Default for PlaceCache {
     fn default() -> Self {
-        PlaceCache { age: u32::MAX, rows: [(0, NO_PLACE); PLACES] }
+        PlaceCache { age: u32::MAX, rows: [(0, NO_PLACE); PLACES], data: (ModuleId::NONE, (0, 0)) }
     }
 }
 
@@ -95,12 +99,27 @@ impl PlaceCache {
         self.age
     }
 
-    /// The place of an address.
-    pub fn place_of(&mut self, modules: &Modules, pc: u64) -> Place {
+    /// Is this static data of a runtime library, seen from its own code?
+    pub fn is_own_data(&mut self, modules: &Modules, module: ModuleId, address: Address) -> bool {
+        self.update(modules);
+        if self.data.0 != module {
+            self.data = (module, modules.runtime_data(module));
+        }
+        let (start, end) = self.data.1;
+        (start..end).contains(&address.0)
+    }
+
+    /// Forgets what is true no longer.
+    fn update(&mut self, modules: &Modules) {
         let age = modules.age.load(Ordering::Acquire);
         if age != self.age {
             *self = PlaceCache { age, ..PlaceCache::default() };
         }
+    }
+
+    /// The place of an address.
+    pub fn place_of(&mut self, modules: &Modules, pc: u64) -> Place {
+        self.update(modules);
         let row = &mut self.rows[(pc ^ (pc >> 6)) as usize % PLACES];
         if row.0 != pc {
             *row = (pc, modules.place_of(pc));

@@ -84,6 +84,34 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
     simple.then(|| Tally { entry: names(entry), success: names(success), failure_bits })
 }
 
+/// The end of a call that is nothing to a detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quiet {
+    /// The entry, of a thread that holds no lock: see `Analysis::is_idle`. The object is the first argument.
+    Entry,
+    /// The return: [`left`] does nothing.
+    Return,
+}
+
+/// The quiet end of a hook's calls, if they have one.
+pub fn quiet(hook: &Hook) -> Option<Quiet> {
+    if !hook.opaque || hook.callback.is_some() {
+        return None;
+    }
+    match &hook.role {
+        Role::LockAcquire { object: Expr::Arg(1), .. } => Some(Quiet::Entry),
+        Role::LockRelease { .. }
+        | Role::ConditionSignal { .. }
+        | Role::ConditionBroadcast { .. }
+        | Role::SemaphorePost { .. }
+        | Role::Free { .. } => Some(Quiet::Return),
+        Role::Range { reads, writes } if !reads.iter().chain(writes).any(is_late) => {
+            Some(Quiet::Return)
+        }
+        _ => None,
+    }
+}
+
 /// Is this a length and one more, like that of a string with its end?
 fn is_never_zero(length: &Expr) -> bool {
     match length {
@@ -553,12 +581,18 @@ fn ranges(
     (reads, writes): (&[Span], &[Span]),
     after: bool,
 ) {
+    // Two stretches are often equally long, and what it takes to know a string's length is to read it.
+    let mut last: Option<(&Expr, u64)> = None;
     for (kind, spans) in [(AccessKind::Read, reads), (AccessKind::Write, writes)] {
         for span in spans {
             if is_late(span) != after {
                 continue;
             }
-            let length = evaluate(&span.len, call);
+            let length = match last {
+                Some((same, length)) if *same == span.len => length,
+                _ => evaluate(&span.len, call),
+            };
+            last = Some((&span.len, length));
             if length != 0 {
                 let address = Address(evaluate(&span.at, call));
                 thread.emit(probe, spot, EventKind::Range { kind, address, length });

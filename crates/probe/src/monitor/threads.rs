@@ -57,8 +57,10 @@ pub fn start(probe: &Probe, os_id: u32, shown: u32) {
     let Some(mut state) = ThreadState::new(id, slots, counters, log) else {
         fail("no memory for a thread's state");
     };
-    if probe.monitor.tallies {
-        state.quick = QuickTable::new(Probe::instance().modules.age());
+    if probe.monitor.quick {
+        let quick = QuickTable::new(Probe::instance().modules.age());
+        // Where calls are counted, every one is idle.
+        state.quick = quick.map(|quick| quick.idle(probe.analysis.is_none()));
     }
     let handlers = match probe.debugger {
         Some(_) => crate::memory::kept::table(),
@@ -173,7 +175,7 @@ pub fn exit(probe: &Probe, os_id: u32) {
         thread.emit(probe, NOWHERE, EventKind::ThreadExit);
     }
     if let Some(analysis) = &probe.analysis {
-        analysis.end_thread(&thread);
+        analysis.end_thread(probe, &mut thread);
     }
     thread.flush_counts(probe);
     thread.close();
