@@ -118,9 +118,7 @@ impl Middle {
             if slot < shadow.slots() { shadow.region(slot, number) } else { None }
         };
         let keys = |offset: usize| {
-            std::array::from_fn(|slot| {
-                [0, 1].map(|side| region(slot, offset + side).unwrap_or(0))
-            })
+            std::array::from_fn(|slot| [0, 1].map(|side| region(slot, offset + side).unwrap_or(0)))
         };
         let from_to = |slot, from: usize, to: usize| {
             [0, 1].map(|side| match (region(slot, from + side), region(slot, to + side)) {

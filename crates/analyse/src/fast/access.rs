@@ -151,7 +151,7 @@ pub struct LockSets {
 #[derive(Debug, Default)]
 struct Ids {
     exact: FxHashMap<Arc<LockSet>, LockSetId>,
-    alike: FxHashMap<Vec<(u64, LockMode)>, u32>,
+    alike: FxHashMap<Vec<(u64, u32, LockMode)>, u32>,
 }
 
 impl Default for LockSets {
@@ -169,8 +169,8 @@ impl LockSets {
         if let Some(id) = ids.exact.get(set) {
             return *id;
         }
-        let sides: Vec<_> = set.iter().map(|held| (held.lock.0, held.mode)).collect();
-        let exclusive = sides.iter().any(|(_, mode)| *mode == LockMode::Exclusive);
+        let sides: Vec<_> = set.iter().map(|held| (held.lock.0, held.life, held.mode)).collect();
+        let exclusive = sides.iter().any(|(.., mode)| *mode == LockMode::Exclusive);
         let next = ids.alike.len() as u32;
         let alike = *ids.alike.entry(sides).or_insert(next);
         let id = LockSetId(self.sets.push(Known { set: Arc::clone(set), alike, exclusive }) as u32);

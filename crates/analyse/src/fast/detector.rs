@@ -17,6 +17,7 @@ use crate::fast::protocol::{
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
+use crate::handover::{HeldBack, Race};
 use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::Finding;
@@ -75,6 +76,7 @@ struct Member {
     locks: Arc<LockSet>,
     id: LockSetId,
     section: Section,
+    held_back: HeldBack,
 }
 
 /// What is known of a slot beside its planes.
@@ -238,6 +240,7 @@ impl<P: Planes> FastHybrid<P> {
         state.execution.before(event);
         self.recall(state, event, journal);
         let held = !state.execution.locks(event.thread).is_empty();
+        self.hand_over(state, event, journal);
         match &event.kind {
             kind if !self.has_shadow(state, kind) => {}
             Access { kind, address, size } => {
@@ -302,6 +305,19 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
+    /// Races whose later access is `thread`'s; those that the end of its critical section decides wait.
+    fn add_races(&self, state: &mut State, thread: ThreadId, races: Vec<Race>) {
+        if races.is_empty() {
+            return;
+        }
+        let follows = state.execution.follows_handovers();
+        let races = match state.threads.get_mut(&thread).filter(|_| follows) {
+            Some(member) => member.held_back.sort(races, state.execution.locks(thread)),
+            None => races.into_iter().map(|(race, _)| race).collect(),
+        };
+        self.add(&mut state.findings, races);
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -315,6 +331,7 @@ impl<P: Planes> FastHybrid<P> {
             locks: Arc::default(),
             id: LockSetId::default(),
             section: Section::default(),
+            held_back: HeldBack::default(),
         });
         if !Arc::ptr_eq(&member.locks, &locks) {
             // A tick ends where the lock set changes.
@@ -535,7 +552,7 @@ impl<P: Planes> FastHybrid<P> {
             let special = state.specials.entry(granule);
             special.keep(new, |old| self.stands_for(&new, old, settled));
         }
-        self.add(&mut state.findings, races);
+        self.add_races(state, event.thread, races);
         state.execution.spun_by(event.thread, &awaited);
     }
 

@@ -132,9 +132,8 @@ impl Analysis {
             fast.touches(thread.id, (start, end));
         }
         let mut kept = std::mem::take(&mut thread.accesses.kept);
-        let keeps = |granule, keeping| {
-            !own_stack && (keeping == Keeping::Older || kept.may_keep(granule))
-        };
+        let keeps =
+            |granule, keeping| !own_stack && (keeping == Keeping::Older || kept.may_keep(granule));
         let was = Merging::before(fast, &standing, side, (start, end));
         let mut described = None;
         let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
