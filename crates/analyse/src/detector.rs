@@ -12,6 +12,9 @@ pub trait Analyser {
     /// One more event.
     fn event(&mut self, event: &Event);
 
+    /// There are no more events.
+    fn end(&mut self) {}
+
     /// What was found so far. Findings are only added and their counts only grow; a predicted one
     /// may become observed.
     fn findings(&self) -> &[Finding];
@@ -37,6 +40,8 @@ pub struct Options {
     /// Atomics rule 1 of the design: memory touched by an atomic instruction is a synchronisation
     /// variable, so plain reads of it acquire, and are no race with atomic updates.
     pub lock_touched: bool,
+    /// Work handed over under a lock is ordered ([`crate::handover`]), where races are predicted.
+    pub handovers: bool,
     /// What [`Hybrid`] remembers of a location.
     pub history: History,
 }
@@ -46,6 +51,7 @@ impl Default for Options {
         Options {
             conditions: ConditionRule::default(),
             lock_touched: true,
+            handovers: true,
             history: History::default(),
         }
     }
@@ -71,7 +77,11 @@ impl DetectorKind {
             DetectorKind::Hybrid | DetectorKind::HelgrindPlus(_) => execution.with_lock_order(),
         };
         match self {
-            DetectorKind::Hybrid => Detector::Pairs(Hybrid::new(execution, options.history, false)),
+            DetectorKind::Hybrid => {
+                let execution =
+                    if options.handovers { execution.with_handovers() } else { execution };
+                Detector::Pairs(Hybrid::new(execution, options.history, false))
+            }
             DetectorKind::HappensBefore => {
                 Detector::Pairs(Hybrid::new(execution, options.history, true))
             }
@@ -87,6 +97,13 @@ impl Analyser for Detector {
         match self {
             Detector::Pairs(hybrid) => hybrid.event(event),
             Detector::States(helgrind) => helgrind.event(event),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Detector::Pairs(hybrid) => hybrid.end(),
+            Detector::States(helgrind) => helgrind.end(),
         }
     }
 

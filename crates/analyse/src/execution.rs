@@ -8,7 +8,7 @@ use crate::lock_order::LockOrder;
 use crate::order::{Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
-use raddle_model::clock::{Chain, Stamp};
+use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, Family, ThreadId};
@@ -39,6 +39,8 @@ pub struct Execution {
     /// Absent when only what happened is asked for.
     lock_order: Option<LockOrder>,
     lock_touched: bool,
+    /// Work handed over under a lock orders in the weak order too.
+    handovers: bool,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: FxHashMap<ThreadId, Arc<Segment>>,
     /// Sizes of live allocations, by address.
@@ -54,6 +56,7 @@ impl Execution {
             unjudged: Unjudged::default(),
             lock_order: None,
             lock_touched,
+            handovers: false,
             segments: FxHashMap::default(),
             allocations: BTreeMap::new(),
         }
@@ -63,6 +66,22 @@ impl Execution {
     pub fn with_lock_order(mut self) -> Execution {
         self.lock_order = Some(LockOrder::default());
         self
+    }
+
+    /// With work handed over under a lock followed: [`crate::handover`].
+    pub fn with_handovers(mut self) -> Execution {
+        self.handovers = true;
+        self
+    }
+
+    /// Is work handed over under a lock to be followed?
+    pub fn follows_handovers(&self) -> bool {
+        self.handovers
+    }
+
+    /// See [`Orders::handed`].
+    pub fn handed(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) -> VectorClock {
+        self.orders.handed(thread, writes)
     }
 
     /// The cycles of locks found since the last call.
@@ -327,7 +346,12 @@ impl Execution {
             .filter(|write| write.segment.locks.excludes(held))
             .map(|write| (write.segment.thread, write.segment.stamp))
             .collect();
-        self.orders.spun(event.thread, &writes);
+        self.orders.left_loop(event.thread, &writes);
+    }
+
+    /// The same for writes of which that is known.
+    pub fn left_loop_after(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
+        self.orders.left_loop(thread, writes);
     }
 
     /// Components of the clocks: grows with the threads alive at once.

@@ -6,12 +6,14 @@
 //! lock that all transactions share out of sight ([`LockSet::TRANSACTION`]).
 //!
 //! Programs, and what we see of them, are not always tidy:
-//! - A lock released by a thread that does not hold it leaves the hands of whoever does.
+//! - A lock released by a thread that does not hold it leaves the hands of whoever does, unless the
+//!   release turns out to be refused (error-checking mutexes): then all is as before.
 //! - A lock taken by a thread that could not have it while another holds it has left the other's
 //!   hands unseen. Lock sets that are too large hide races, so the last taking counts.
 //! - A lock whose word its holder changes by an atomic instruction that no hook names has been
 //!   released by it: compilers merge inlined unlocks and keep no name.
-//! - A lock that is destroyed, created anew, or whose memory comes or goes, is in nobody's hands.
+//! - A lock that is destroyed, created anew, or whose memory comes or goes, is in nobody's hands. If it
+//!   was, what is made there is another lock: it does not exclude who believes to hold the old one.
 
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, Place, StackId, ThreadId};
@@ -44,6 +46,15 @@ pub enum LockChange {
         last: bool,
         /// Nobody was known to hold it.
         unseen: bool,
+        /// The thread does not hold it.
+        foreign: bool,
+    },
+    /// The release before, of a lock that the thread does not hold, was refused.
+    Refused {
+        /// Which.
+        lock: Address,
+        /// Which side.
+        mode: LockMode,
     },
 }
 
@@ -63,6 +74,7 @@ struct Hold {
     shared: u32,
     place: Place,
     stack: StackId,
+    life: u32,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +102,10 @@ pub struct HeldLocks {
     /// Who made the event being followed, and out of whose hands it has taken locks.
     acting: Option<ThreadId>,
     robbed: Vec<ThreadId>,
+    /// How often locks were made anew or destroyed while held.
+    lives: FxHashMap<Address, u32>,
+    /// The last thing a thread did with locks was to release one it does not hold: whose it was.
+    foreign: FxHashMap<ThreadId, (Address, Option<(ThreadId, Hold)>)>,
     none: Arc<LockSet>,
 }
 
@@ -132,6 +148,11 @@ impl HeldLocks {
         use EventKind::*;
         let thread = event.thread;
         self.acting = Some(thread);
+        if let LockRequested { .. } | LockAcquired { .. } | LockReleased { .. } | ThreadExit =
+            &event.kind
+        {
+            self.foreign.remove(&thread);
+        }
         match &event.kind {
             LockAcquired { lock, mode } => self.acquire(event, *lock, *mode),
             LockReleased { lock, mode } => self.release(thread, *lock, *mode),
@@ -141,6 +162,9 @@ impl HeldLocks {
                 self.release(thread, *word, None)
             }
             LockCreated { lock } | LockDestroyed { lock } => {
+                if self.holders.contains_key(lock) {
+                    *self.lives.entry(*lock).or_default() += 1;
+                }
                 self.drop_lock(*lock);
                 None
             }
@@ -163,7 +187,8 @@ impl HeldLocks {
                 self.threads.remove(&thread);
                 None
             }
-            LockRequested { .. } | LockFailed { .. } => None,
+            LockFailed { lock, mode } => self.refused(thread, *lock, *mode),
+            LockRequested { .. } => None,
             ThreadCreate { .. }
             | ThreadStart { .. }
             | ThreadName { .. }
@@ -236,6 +261,9 @@ impl HeldLocks {
         if !self.unsure.is_empty() {
             self.unsure.retain(|lock| !bytes.contains(&lock.0));
         }
+        if !self.lives.is_empty() {
+            self.lives.retain(|lock, _| !bytes.contains(&lock.0));
+        }
     }
 
     fn acquire(&mut self, event: &Event, lock: Address, mode: LockMode) -> Option<LockChange> {
@@ -247,6 +275,7 @@ impl HeldLocks {
             shared: 0,
             place: event.place,
             stack: event.stack,
+            life: self.lives.get(&lock).copied().unwrap_or(0),
         });
         let count = match mode {
             LockMode::Exclusive => &mut hold.exclusive,
@@ -269,13 +298,19 @@ impl HeldLocks {
         let Some(mut hold) = holder.and_then(|holder| self.take_away(holder, lock)) else {
             // Taken before we watched, or unseen: its release orders all the same.
             let last = self.is_empty_handed(thread);
+            self.foreign.insert(thread, (lock, None));
             return Some(LockChange::Released {
                 lock,
                 mode: mode.unwrap_or(LockMode::Exclusive),
                 last,
                 unseen: true,
+                foreign: true,
             });
         };
+        let foreign = holder.filter(|holder| *holder != thread);
+        if let Some(holder) = foreign {
+            self.foreign.insert(thread, (lock, Some((holder, hold))));
+        }
         // A call that serves both sides gives up the write side first, as it was taken last.
         let mode = match mode {
             Some(LockMode::Shared) if hold.shared > 0 => LockMode::Shared,
@@ -292,7 +327,20 @@ impl HeldLocks {
             self.give(holder, hold);
         }
         let last = self.is_empty_handed(thread);
-        gone.then_some(LockChange::Released { lock, mode, last, unseen: false })
+        let foreign = foreign.is_some();
+        gone.then_some(LockChange::Released { lock, mode, last, unseen: false, foreign })
+    }
+
+    /// An attempt of `thread` failed: if it was to release what is not its own, it never happened.
+    fn refused(&mut self, thread: ThreadId, lock: Address, mode: LockMode) -> Option<LockChange> {
+        let (_, robbed) = self.foreign.remove(&thread).filter(|(of, _)| *of == lock)?;
+        if let Some((holder, hold)) = robbed
+            && !self.holders.contains_key(&lock)
+        {
+            self.give(holder, hold);
+            self.robbed.push(holder);
+        }
+        Some(LockChange::Refused { lock, mode })
     }
 
     fn give_up(&mut self, thread: ThreadId, lock: Address) -> Option<LockChange> {
@@ -300,7 +348,8 @@ impl HeldLocks {
         let hands = self.threads.entry(thread).or_default();
         hands.given_up = hold;
         let mode = mode_of(&hold?);
-        Some(LockChange::Released { lock, mode, last: self.is_empty_handed(thread), unseen: false })
+        let last = self.is_empty_handed(thread);
+        Some(LockChange::Released { lock, mode, last, unseen: false, foreign: false })
     }
 
     fn take_back(&mut self, event: &Event, lock: Address) -> Option<LockChange> {
@@ -390,8 +439,8 @@ impl Hands {
 }
 
 fn held(hold: &Hold) -> HeldLock {
-    let Hold { lock, place, stack, .. } = *hold;
-    HeldLock { lock, mode: mode_of(hold), place, stack }
+    let Hold { lock, place, stack, life, .. } = *hold;
+    HeldLock { lock, mode: mode_of(hold), place, stack, life }
 }
 
 fn mode_of(hold: &Hold) -> LockMode {

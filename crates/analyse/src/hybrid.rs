@@ -24,11 +24,14 @@
 use crate::detector::Analyser;
 use crate::execution::{Execution, Memory};
 use crate::findings::Findings;
+use crate::handover::{HeldBack, Race, Touched, closes};
 use crate::order::Order;
 use crate::shadow::Shadow;
-use crate::touch::{Touch, kind_within};
-use raddle_model::Event;
+use crate::touch::{Kind, Touch, kind_within};
+use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::{Certainty, Finding, Rule};
+use raddle_model::{Event, ThreadId};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +73,9 @@ pub struct Hybrid {
     observed_only: bool,
     shadow: Shadow<Remembered>,
     findings: Findings,
+    /// What threads have touched under their locks, and races they may find to be none.
+    touched: Touched,
+    held_back: FxHashMap<ThreadId, HeldBack>,
 }
 
 impl Hybrid {
@@ -81,6 +87,8 @@ impl Hybrid {
             observed_only,
             shadow: Shadow::default(),
             findings: Findings::default(),
+            touched: Touched::default(),
+            held_back: FxHashMap::default(),
         }
     }
 
@@ -98,9 +106,9 @@ impl Hybrid {
             self.shadow.update(part, |bytes, remembered| {
                 for earlier in &remembered.0 {
                     let race = race(execution, earlier, touch, bytes.clone());
-                    found.extend(
-                        race.filter(|r| !observed_only || r.certainty == Certainty::Observed),
-                    );
+                    let race =
+                        race.filter(|r| !observed_only || r.certainty == Certainty::Observed);
+                    found.extend(race.map(|race| (race, earlier.segment.stamp)));
                 }
                 if touch.is_spin_read() {
                     let writes = remembered.0.iter().filter(|t| t.kind.writes());
@@ -113,8 +121,45 @@ impl Hybrid {
                 remember(execution, history, &mut remembered.0, touch, bytes);
             });
         }
-        self.findings.add(found);
+        self.add(touch.segment.thread, found);
         self.execution.spun(touch, &awaited);
+    }
+
+    /// Races whose later access is `thread`'s; those that the end of its critical section decides wait.
+    fn add(&mut self, thread: ThreadId, races: Vec<Race>) {
+        if races.is_empty() {
+            return;
+        }
+        if !self.execution.follows_handovers() {
+            return self.findings.add(races.into_iter().map(|(race, _)| race).collect());
+        }
+        let held_back = self.held_back.entry(thread).or_default();
+        self.findings.add(held_back.sort(races, self.execution.locks(thread)));
+    }
+
+    /// What has been handed to the event's thread under its locks, if it is time to ask.
+    fn hand_over(&mut self, event: &Event) {
+        let thread = event.thread;
+        let held = Arc::clone(self.execution.locks(thread));
+        if !held.is_empty() {
+            self.touched.note(event);
+        }
+        if !closes(event, || Arc::clone(&held)) {
+            return;
+        }
+        let read = self.touched.take(thread);
+        let remembered: Vec<Remembered> = read.iter().map(|at| self.shadow.get(*at)).collect();
+        let writes: Vec<(ThreadId, Stamp)> = remembered
+            .iter()
+            .flat_map(|r| &r.0)
+            .filter(|touch| touch.kind.writes() && touch.kind != Kind::Free)
+            .filter(|touch| touch.segment.locks.excludes(&held))
+            .map(|touch| (touch.segment.thread, touch.segment.stamp))
+            .collect();
+        let handed = self.execution.handed(thread, &writes);
+        if let Some(mut held_back) = self.held_back.remove(&thread) {
+            self.findings.add(held_back.decide(&handed));
+        }
     }
 }
 
@@ -126,6 +171,9 @@ impl Analyser for Hybrid {
             Memory::Freed(touch) => self.touch(&touch, true),
             Memory::Fresh(bytes) => self.shadow.clear(bytes),
         }
+        if self.execution.follows_handovers() {
+            self.hand_over(event);
+        }
         let reads = self.execution.condition_reads(event);
         if !reads.is_empty() {
             let remembered: Vec<Remembered> = reads.iter().map(|at| self.shadow.get(*at)).collect();
@@ -134,6 +182,12 @@ impl Analyser for Hybrid {
         }
         self.execution.finish(event);
         self.findings.add(self.execution.take_cycles());
+    }
+
+    fn end(&mut self) {
+        for (_, mut held_back) in std::mem::take(&mut self.held_back) {
+            self.findings.add(held_back.decide(&VectorClock::default()));
+        }
     }
 
     fn findings(&self) -> &[Finding] {

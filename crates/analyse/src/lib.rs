@@ -7,6 +7,7 @@
 //! Event -> Execution: held   (which locks, HeldLocks)          -> Hybrid        -> Finding
 //!                     order  (full and weak order, Orders)        HelgrindPlus
 //!                     touch  (segments, one record per access)
+//!                     handover (what critical sections pass on)
 //!                     lock_order (cycles of locks, LockOrder)   ----------------> Finding
 //! ```
 //!
@@ -19,6 +20,7 @@ pub mod detector;
 pub mod execution;
 pub mod fast;
 pub mod findings;
+pub mod handover;
 pub mod held;
 pub mod helgrind;
 pub mod hybrid;

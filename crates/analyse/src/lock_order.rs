@@ -195,7 +195,7 @@ impl LockOrder {
             return;
         }
         let thread = event.thread;
-        let wants = HeldLock { lock, mode, place: event.place, stack: event.stack };
+        let wants = HeldLock { lock, mode, place: event.place, stack: event.stack, life: 0 };
         let shape = shape(&wants, held);
         let version = orders.weak_version(thread);
         let known = self.shapes.entry(shape).or_default();

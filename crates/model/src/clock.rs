@@ -89,6 +89,17 @@ impl VectorClock {
         }
     }
 
+    /// No more is to have passed than `other` knows.
+    pub fn meet(&mut self, other: &VectorClock) {
+        self.ticks.truncate(other.ticks.len());
+        for (mine, theirs) in self.ticks.iter_mut().zip(&other.ticks) {
+            *mine = (*mine).min(*theirs);
+        }
+        while self.ticks.last() == Some(&0) {
+            self.ticks.pop();
+        }
+    }
+
     /// Does this clock know all that `other` knows?
     pub fn includes(&self, other: &VectorClock) -> bool {
         self.ticks.len() >= other.ticks.len()
@@ -115,6 +126,15 @@ mod tests {
             clock.raise(stamp(chain, tick));
         }
         clock
+    }
+
+    #[test]
+    fn where_two_clocks_meet_both_know_it() {
+        let mut both = clock(&[(0, 5), (1, 2), (3, 7)]);
+        both.meet(&clock(&[(0, 3), (1, 4)]));
+        assert_eq!(both, clock(&[(0, 3), (1, 2)]));
+        both.meet(&clock(&[(2, 9)]));
+        assert_eq!(both, VectorClock::default());
     }
 
     #[test]

@@ -199,7 +199,8 @@ pub enum EventKind {
         /// Which side.
         mode: LockMode,
     },
-    /// An attempt to take a lock ended without it (`trylock`, a time-out, an error).
+    /// An attempt to take a lock ended without it (`trylock`, a time-out, an error). After its release by
+    /// the same thread: the release was refused (`EPERM`), nothing has changed.
     LockFailed {
         /// Which.
         lock: Address,

@@ -19,6 +19,10 @@ pub struct HeldLock {
     pub place: Place,
     /// By which calls.
     pub stack: StackId,
+    /// How often a lock there was made anew or destroyed while somebody held it: from then on it is
+    /// another one.
+    #[serde(default)]
+    pub life: u32,
 }
 
 /// The locks held by a thread, each once.
@@ -53,11 +57,17 @@ impl LockSet {
         Some(self.locks[at].mode)
     }
 
+    /// The side that is held of the same lock as `theirs`, if any.
+    fn side(&self, theirs: &HeldLock) -> Option<LockMode> {
+        let at = self.locks.binary_search_by_key(&theirs.lock, |h| h.lock).ok()?;
+        (self.locks[at].life == theirs.life).then_some(self.locks[at].mode)
+    }
+
     /// Can two threads with these lock sets never be there at once? A common lock is one that both
     /// hold and at least one of them holds exclusively.
     pub fn excludes(&self, other: &LockSet) -> bool {
         self.locks.iter().any(|mine| {
-            other.mode(mine.lock).is_some_and(|theirs| {
+            other.side(mine).is_some_and(|theirs| {
                 mine.mode == LockMode::Exclusive || theirs == LockMode::Exclusive
             })
         })
@@ -68,7 +78,7 @@ impl LockSet {
     /// only been lucky to meet nobody (`writes`: this one, the other).
     pub fn protects(&self, other: &LockSet, writes: (bool, bool)) -> bool {
         self.locks.iter().any(|mine| {
-            other.mode(mine.lock).is_some_and(|theirs| {
+            other.side(mine).is_some_and(|theirs| {
                 (mine.mode == LockMode::Exclusive || !writes.0)
                     && (theirs == LockMode::Exclusive || !writes.1)
             })
@@ -77,14 +87,14 @@ impl LockSet {
 
     /// Do both hold some lock, but none that excludes the other: only its shared sides?
     pub fn shares_only(&self, other: &LockSet) -> bool {
-        !self.excludes(other) && self.locks.iter().any(|mine| other.mode(mine.lock).is_some())
+        !self.excludes(other) && self.locks.iter().any(|mine| other.side(mine).is_some())
     }
 
     /// Does `other` exclude whatever this set excludes?
     pub fn within(&self, other: &LockSet) -> bool {
         self.locks.iter().all(|mine| match mine.mode {
-            LockMode::Exclusive => other.mode(mine.lock) == Some(LockMode::Exclusive),
-            LockMode::Shared => other.mode(mine.lock).is_some(),
+            LockMode::Exclusive => other.side(mine) == Some(LockMode::Exclusive),
+            LockMode::Shared => other.side(mine).is_some(),
         })
     }
 
@@ -130,8 +140,13 @@ mod tests {
 
     fn set(locks: &[(u64, LockMode)]) -> LockSet {
         let place = Place { module: ModuleId::NONE, offset: 0 };
-        let held =
-            |&(lock, mode)| HeldLock { lock: Address(lock), mode, place, stack: StackId::NONE };
+        let held = |&(lock, mode)| HeldLock {
+            lock: Address(lock),
+            mode,
+            place,
+            stack: StackId::NONE,
+            life: 0,
+        };
         locks.iter().map(held).collect()
     }
 

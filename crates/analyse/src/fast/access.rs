@@ -7,7 +7,7 @@ use crate::fast::cell::{Bytes, GRANULE};
 use crate::touch::Kind;
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{Address, LockMode, Place, StackId};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -177,8 +177,8 @@ pub struct LockSets {
 #[derive(Debug, Default)]
 struct Ids {
     exact: FxHashMap<Arc<LockSet>, LockSetId>,
-    alike: FxHashMap<Vec<(u64, LockMode)>, u32>,
-    locks: FxHashMap<Address, u32>,
+    alike: FxHashMap<Vec<(u64, u32, LockMode)>, u32>,
+    locks: FxHashMap<(Address, u32), u32>,
 }
 
 /// A set of one lock, in a word: its number, twice, and one more if it is held exclusively. Any other set is
@@ -217,13 +217,13 @@ impl LockSets {
         if let Some(id) = ids.exact.get(set) {
             return *id;
         }
-        let sides: Vec<_> = set.iter().map(|held| (held.lock.0, held.mode)).collect();
-        let exclusive = sides.iter().any(|(_, mode)| *mode == LockMode::Exclusive);
+        let sides: Vec<_> = set.iter().map(|held| (held.lock.0, held.life, held.mode)).collect();
+        let exclusive = sides.iter().any(|(.., mode)| *mode == LockMode::Exclusive);
         let next = ids.alike.len() as u32;
         let alike = *ids.alike.entry(sides).or_insert(next);
         let mut numbers = set.iter().map(|held| {
             let next = ids.locks.len() as u32 + 1;
-            (*ids.locks.entry(held.lock).or_insert(next), held.mode)
+            (*ids.locks.entry((held.lock, held.life)).or_insert(next), held.mode)
         });
         let brief = match (numbers.next(), numbers.next()) {
             (Some((lock, mode)), None) => lock << 1 | u32::from(mode == LockMode::Exclusive),
@@ -239,7 +239,8 @@ impl LockSets {
     /// The number of the locks that any set holds.
     pub fn count_locks(&self) -> usize {
         let ids = self.ids.lock().unwrap_or_else(|e| e.into_inner());
-        ids.locks.keys().filter(|lock| **lock != LockSet::TRANSACTION).count()
+        let locks: FxHashSet<Address> = ids.locks.keys().map(|(lock, _)| *lock).collect();
+        locks.iter().filter(|lock| **lock != LockSet::TRANSACTION).count()
     }
 
     /// Both, if each is a set of one lock.
@@ -301,8 +302,9 @@ impl LockSets {
 /// held before is found without being made and compared as a whole.
 #[derive(Debug, Default)]
 pub struct Successors {
-    /// How and where locks were taken, by number: many locks are taken at few places.
-    takings: FxHashMap<(LockMode, Place, StackId), u32>,
+    /// How and where locks were taken, and in which of their lives, by number: many locks are taken at few
+    /// places.
+    takings: FxHashMap<(LockMode, Place, StackId, u32), u32>,
     /// By the set before, the lock and how it was taken.
     next: FxHashMap<(LockSetId, u32, Address), LockSetId>,
     /// By set, which others it excludes for being alike; [`UNLIKE`] for none.
@@ -360,7 +362,7 @@ impl Successors {
     /// Counted from one.
     fn taking(&mut self, held: &HeldLock) -> u32 {
         let next = self.takings.len() as u32 + 1;
-        *self.takings.entry((held.mode, held.place, held.stack)).or_insert(next)
+        *self.takings.entry((held.mode, held.place, held.stack, held.life)).or_insert(next)
     }
 
     fn next(

@@ -19,6 +19,7 @@ use crate::fast::protocol::{
 use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
+use crate::handover::{HeldBack, Race};
 use crate::order::Order;
 use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::clock::{Chain, Stamp};
@@ -81,6 +82,7 @@ struct Member {
     locks: LockSetId,
     version: u64,
     section: Section,
+    held_back: HeldBack,
 }
 
 /// What is known of a slot beside its planes.
@@ -246,6 +248,7 @@ impl<P: Planes> FastHybrid<P> {
         state.execution.before(event);
         self.recall(state, event, journal);
         let held = state.execution.holds_locks(event.thread);
+        self.hand_over(state, event, journal);
         match &event.kind {
             kind if !self.has_shadow(state, kind) => {}
             Access { kind, address, size } => {
@@ -309,6 +312,19 @@ impl<P: Planes> FastHybrid<P> {
             findings.add(races);
             self.found.store(findings.all().len(), Ordering::Relaxed);
         }
+    }
+
+    /// Races whose later access is `thread`'s; those that the end of its critical section decides wait.
+    fn add_races(&self, state: &mut State, thread: ThreadId, races: Vec<Race>) {
+        if races.is_empty() {
+            return;
+        }
+        let follows = state.execution.follows_handovers();
+        let races = match state.threads.get_mut(&thread).filter(|_| follows) {
+            Some(member) => member.held_back.sort(races, state.execution.locks(thread)),
+            None => races.into_iter().map(|(race, _)| race).collect(),
+        };
+        self.add(&mut state.findings, races);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -561,7 +577,7 @@ impl<P: Planes> FastHybrid<P> {
             let special = state.specials.entry(granule);
             special.keep(new, |old| self.stands_for(&new, old, settled));
         }
-        self.add(&mut state.findings, races);
+        self.add_races(state, event.thread, races);
         state.execution.spun_by(event.thread, &awaited);
     }
 

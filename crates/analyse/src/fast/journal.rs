@@ -18,6 +18,10 @@ pub const LENGTH: usize = 256;
 pub struct Journal {
     /// How many were ever noted.
     pub count: u64,
+    /// How often a read met a write of another thread that only a lock of both kept from racing with it:
+    /// something may have been handed over ([`crate::handover`]). Counted by the assembly; what else sees such
+    /// a read tells [`super::Standing`].
+    pub handed: u64,
     /// Where the thread's stack is: what it writes there says nothing to others.
     pub stack: (u64, u64),
     pub ring: [Noted; LENGTH],
@@ -35,7 +39,7 @@ pub struct Noted {
 
 impl Default for Journal {
     fn default() -> Journal {
-        Journal { count: 0, stack: (0, 0), ring: [Noted::default(); LENGTH] }
+        Journal { count: 0, handed: 0, stack: (0, 0), ring: [Noted::default(); LENGTH] }
     }
 }
 

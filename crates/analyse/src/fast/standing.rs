@@ -24,6 +24,8 @@ pub struct Standing {
     /// The last tick of its slot that is ordered, in the weak order, before whatever any other thread does
     /// from now on.
     settled: AtomicU32,
+    /// See [`crate::fast::Journal::handed`].
+    handed: AtomicBool,
     /// What it touches next decides what it has come after.
     undecided: AtomicBool,
     /// By slot, the last tick that is ordered before now: in the weak order, and in the full one.
@@ -43,6 +45,7 @@ impl Default for Standing {
             locks: AtomicU32::default(),
             muted: AtomicU32::default(),
             settled: AtomicU32::default(),
+            handed: AtomicBool::default(),
             undecided: AtomicBool::default(),
             weak: Default::default(),
             full: Default::default(),
@@ -122,6 +125,15 @@ impl Standing {
 
     pub(super) fn set_undecided(&self, undecided: bool) {
         self.undecided.store(undecided, Relaxed);
+    }
+
+    pub(super) fn note_handed(&self) {
+        self.handed.store(true, Relaxed);
+    }
+
+    /// Has it been noted since the last call?
+    pub(super) fn take_handed(&self) -> bool {
+        self.handed.load(Relaxed) && self.handed.swap(false, Relaxed)
     }
 
     pub(super) fn set_settled(&self, tick: u32) {

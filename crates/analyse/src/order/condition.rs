@@ -15,7 +15,10 @@
 //! - It accumulates: after a counter or a queue has passed through several signallers' hands, the
 //!   waiter takes what all of them put there, not only the last.
 //! - A signal may follow the unlocking, so what a critical section wrote is kept until the next.
-//! - A signaller of whom no write is known is always among those the waiter comes after.
+//! - A signaller of whom no write is known is always among those the waiter comes after. But one who
+//!   signalled from within a critical section in which it wrote nothing has made no condition true there:
+//!   where the waiter's loop is known and others wrote what its condition reads, it has only nudged, and
+//!   the waiter could have gone on without it.
 //! - Without a relation the wake-up is undecided until it shows: if the thread goes back to wait,
 //!   it was spurious and orders nothing; if it touches anything it had not touched before the wait,
 //!   it has left the loop, and comes after all signallers.
@@ -70,6 +73,8 @@ struct Condition {
     all: Clocks,
     /// Those of whom no write is known.
     unrelated: Clocks,
+    /// Those who wrote nothing in the section they signalled from.
+    nudges: Clocks,
     /// Those who wrote a byte, by byte.
     wrote: FxHashMap<u64, Clocks>,
 }
@@ -93,7 +98,18 @@ pub(super) struct Conditions {
     waiting: FxHashMap<ThreadId, (Address, u64)>,
     sections: FxHashMap<ThreadId, Section>,
     /// Woken from which condition, and by whom is not yet clear.
-    undecided: FxHashMap<ThreadId, Address>,
+    undecided: FxHashMap<ThreadId, (Address, Doubt)>,
+    /// Threads leaving a loop whose condition others have written.
+    made_true: FxHashSet<ThreadId>,
+}
+
+/// What is not clear of a wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// Anything.
+    Everything,
+    /// Whether it was a nudge that mattered.
+    Nudges,
 }
 
 impl Conditions {
@@ -104,6 +120,7 @@ impl Conditions {
             waiting: FxHashMap::default(),
             sections: FxHashMap::default(),
             undecided: FxHashMap::default(),
+            made_true: FxHashSet::default(),
         }
     }
 
@@ -129,8 +146,16 @@ impl Conditions {
                     condition.wrote.entry(*byte).or_default().join(&now);
                 }
             }
+            Some(section) if section.open && !section.overflown && section.writes.is_empty() => {
+                condition.nudges.join(&now);
+            }
             _ => condition.unrelated.join(&now),
         }
+    }
+
+    /// `thread`, about to leave a loop, comes after others who wrote what its condition reads.
+    pub(super) fn made_true(&mut self, thread: ThreadId) {
+        self.made_true.insert(thread);
     }
 
     pub(super) fn wait_begin(&mut self, thread: ThreadId, condition: Address) {
@@ -162,10 +187,15 @@ impl Conditions {
             threads.acquire(thread, Some(clocks));
             related = true;
         }
+        let doubt = match related {
+            true => Doubt::Nudges,
+            false => Doubt::Everything,
+        };
         if related {
             threads.acquire(thread, Some(&state.unrelated));
-        } else {
-            self.undecided.insert(thread, condition);
+        }
+        if !related || state.nudges != Clocks::default() {
+            self.undecided.insert(thread, (condition, doubt));
         }
     }
 
@@ -177,6 +207,7 @@ impl Conditions {
         thread: ThreadId,
         condition: Address,
     ) {
+        let mut related = self.made_true.remove(&thread);
         if self.rule == ConditionRule::AllSignallers {
             return;
         }
@@ -193,9 +224,13 @@ impl Conditions {
                 Some(section) => {
                     for clocks in section.reads.iter().filter_map(|byte| state.wrote.get(byte)) {
                         threads.acquire(thread, Some(clocks));
+                        related = true;
                     }
                     if condition.0 != 0 {
                         threads.acquire(thread, Some(&state.unrelated));
+                    }
+                    if condition.0 != 0 && !related {
+                        threads.acquire(thread, Some(&state.nudges));
                     }
                 }
                 // More was read than is remembered: any of them may be meant.
@@ -230,12 +265,15 @@ impl Conditions {
 
     /// Decides an undecided wake-up, if `event` shows that the thread has left the loop.
     pub(super) fn before(&mut self, threads: &mut Threads, event: &Event) {
-        let Some(&woken_from) = self.undecided.get(&event.thread) else { return };
+        let Some(&(woken_from, doubt)) = self.undecided.get(&event.thread) else { return };
         match &event.kind {
             EventKind::Access { address, size, .. } => {
                 self.touches(threads, event.thread, bytes_of(*address, *size));
             }
             EventKind::ConditionWaitBegin { condition, .. } if *condition == woken_from => {
+                self.undecided.remove(&event.thread);
+            }
+            EventKind::ConditionLoopLeft { .. } if doubt == Doubt::Nudges => {
                 self.undecided.remove(&event.thread);
             }
             _ => self.leave(threads, event.thread),
@@ -253,8 +291,12 @@ impl Conditions {
 
     /// A thread whose wake-up was undecided has left the loop.
     fn leave(&mut self, threads: &mut Threads, thread: ThreadId) {
-        if let Some(woken_from) = self.undecided.remove(&thread) {
-            threads.acquire(thread, self.conditions.get(&woken_from).map(|c| &c.all));
+        if let Some((woken_from, doubt)) = self.undecided.remove(&thread) {
+            let signallers = self.conditions.get(&woken_from).map(|c| match doubt {
+                Doubt::Everything => &c.all,
+                Doubt::Nudges => &c.nudges,
+            });
+            threads.acquire(thread, signallers);
         }
     }
 
@@ -269,7 +311,17 @@ impl Conditions {
                     section.record(*kind, bytes_of(*address, *size));
                 }
             }
+            EventKind::Range { kind, address, length } => {
+                if let Some(section) = self.sections.get_mut(&event.thread).filter(|s| s.open) {
+                    section.overflown |= *length > SECTION_BYTES as u64;
+                    section.record(
+                        *kind,
+                        bytes_of(*address, (*length).min(SECTION_BYTES as u64) as u32),
+                    );
+                }
+            }
             EventKind::ThreadExit => {
+                self.made_true.remove(&event.thread);
                 self.sections.remove(&event.thread);
                 self.undecided.remove(&event.thread);
                 self.waiting.remove(&event.thread);

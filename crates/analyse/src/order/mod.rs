@@ -93,11 +93,22 @@ struct LockClocks {
     note: u64,
 }
 
+impl LockClocks {
+    fn of(&mut self, mode: LockMode) -> &mut VectorClock {
+        match mode {
+            LockMode::Exclusive => &mut self.exclusive,
+            LockMode::Shared => self.shared.get_or_insert_default(),
+        }
+    }
+}
+
 /// Both orders of an execution, as far as it has come.
 #[derive(Debug)]
 pub struct Orders {
     threads: Threads,
     locks: ByAddress<LockClocks>,
+    /// What a lock had published before a thread that does not hold it released it; and after.
+    foreign: BTreeMap<ThreadId, (Address, [VectorClock; 2])>,
     /// Locks that hand over: their edges are in both orders.
     handing: BTreeSet<Address>,
     /// What was released to queues and not yet taken.
@@ -128,6 +139,7 @@ impl Orders {
         Orders {
             threads: Threads::new(limit),
             locks: ByAddress::default(),
+            foreign: BTreeMap::new(),
             handing: BTreeSet::new(),
             queues: BTreeMap::new(),
             released: BTreeMap::new(),
@@ -214,10 +226,37 @@ impl Orders {
         }
     }
 
+    /// `thread` has read, under a lock, what others wrote under it: it comes after those writes in the
+    /// weak order too, and after what their threads had come after, as far as the full order knows it.
+    /// Gives all that.
+    pub fn handed(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) -> VectorClock {
+        let mut all = VectorClock::default();
+        for (writer, stamp) in writes.iter().filter(|(writer, _)| *writer != thread) {
+            let mut clock = self.weak_clock(*writer);
+            clock.limit(*stamp);
+            clock.raise(*stamp);
+            all.join(&clock);
+        }
+        if let Some(clocks) = self.threads.clocks(thread) {
+            all.meet(&clocks.full);
+        }
+        self.threads.acquire_weak(thread, &all);
+        all
+    }
+
     /// What `thread`, leaving a loop around a wait, has read in its critical section: it comes after
     /// those who wrote it under the same lock. Empty with the plain rule for conditions.
     pub fn condition_reads(&self, thread: ThreadId) -> Vec<u64> {
         self.conditions.reads(thread)
+    }
+
+    /// `thread` has left a loop around a wait whose condition read what these wrote under a lock that
+    /// it holds too: it comes after them.
+    pub fn left_loop(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
+        self.spun(thread, writes);
+        if writes.iter().any(|(writer, _)| *writer != thread) {
+            self.conditions.made_true(thread);
+        }
     }
 
     /// What `thread` has touched in its critical section, or in the last one, and was no event. Not
@@ -281,17 +320,33 @@ impl Orders {
     pub fn event(&mut self, event: &Event, change: Option<LockChange>) {
         use EventKind::*;
         let thread = event.thread;
-        if let Some(LockChange::Released { lock, mode, unseen, .. }) = change {
+        if let Some(LockChange::Released { lock, mode, unseen, foreign, .. }) = change {
             if unseen && self.atomics.updated(lock.0..lock.0 + 1) {
                 // Taken by an atomic instruction that no hook names, as below.
                 self.handing.insert(lock);
             }
+            let before = foreign.then(|| self.published(lock, mode));
             self.release_lock(thread, lock, mode);
+            if let Some(before) = before {
+                let after = self.published(lock, mode);
+                self.foreign.insert(thread, (lock, [before, after]));
+            }
+        }
+        if let Some(LockChange::Refused { lock, mode }) = change
+            && let Some((of, [before, after])) = self.foreign.remove(&thread)
+            && of == lock
+            && self.published(lock, mode) == after
+            && let Some(clocks) = self.locks.get_mut(lock)
+        {
+            *clocks.of(mode) = before;
         }
         match &event.kind {
             ThreadCreate { child } => self.threads.create(thread, *child),
             ThreadStart { creator, .. } => self.threads.start(thread, *creator),
-            ThreadExit => self.threads.exit(thread),
+            ThreadExit => {
+                self.foreign.remove(&thread);
+                self.threads.exit(thread);
+            }
             ThreadCreated { created, handle } => self.threads.named(*created, *handle),
             ThreadJoined { joined, handle } => self.threads.join(thread, *joined, *handle),
 
@@ -453,6 +508,11 @@ impl Orders {
         }
     }
 
+    /// What the release of a side of a lock has published.
+    fn published(&mut self, lock: Address, mode: LockMode) -> VectorClock {
+        self.locks.get_mut(lock).map(|clocks| clocks.of(mode).clone()).unwrap_or_default()
+    }
+
     /// Comes after all who released the lock at `word`, in both orders.
     fn acquire_word(&mut self, thread: ThreadId, word: Address) {
         let Some(clocks) = self.locks.get(word) else { return };
@@ -486,14 +546,7 @@ impl Orders {
             let released = self.released.entry(SyncObject::Address(lock)).or_default();
             self.threads.release(thread, released);
         }
-        let clocks = self.locks.entry(lock);
-        self.threads.release_full(
-            thread,
-            match mode {
-                LockMode::Exclusive => &mut clocks.exclusive,
-                LockMode::Shared => clocks.shared.get_or_insert_default(),
-            },
-        );
+        self.threads.release_full(thread, self.locks.entry(lock).of(mode));
     }
 }
 

@@ -178,6 +178,13 @@ impl Threads {
         self.threads.get(&thread).map_or(0, |t| t.version)
     }
 
+    /// Like [`Threads::acquire`], in the weak order only: what the full one knows already.
+    pub(super) fn acquire_weak(&mut self, thread: ThreadId, clock: &VectorClock) {
+        let thread = self.threads.entry(thread).or_default();
+        thread.version += u64::from(!thread.clocks.weak.includes(clock));
+        thread.clocks.weak.join(clock);
+    }
+
     /// Like [`Threads::acquire`], in the full order only.
     pub(super) fn acquire_full(&mut self, thread: ThreadId, clock: &VectorClock) {
         self.threads.entry(thread).or_default().clocks.full.join(clock);

@@ -252,6 +252,7 @@ pub fn run_with(kind: DetectorKind, options: Options, steps: &[Step]) -> Vec<Fin
     for event in events(steps) {
         detector.event(&event);
     }
+    detector.end();
     detector.findings().to_vec()
 }
 

@@ -3,7 +3,7 @@
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
-use raddle_analyse::ConditionRule;
+use raddle_analyse::Options;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
@@ -121,16 +121,18 @@ impl Planes for SmallPlanes {
 }
 
 pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
-    detector_with(ConditionRule::AllSignallers, observed_only, bytes)
+    let options = Options { handovers: false, ..Options::default() };
+    detector_with(options, observed_only, bytes)
 }
 
-fn detector_with(
-    conditions: ConditionRule,
-    observed_only: bool,
-    bytes: u64,
-) -> FastHybrid<SmallPlanes> {
-    let orders = Orders::with_chains(SLOTS as u32, conditions, true);
-    FastHybrid::new(SmallPlanes::new(bytes), Execution::new(orders, true), observed_only)
+fn detector_with(options: Options, observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
+    let orders = Orders::with_chains(SLOTS as u32, options.conditions, true);
+    let execution = Execution::new(orders, true);
+    let execution = match options.handovers && !observed_only {
+        true => execution.with_handovers(),
+        false => execution,
+    };
+    FastHybrid::new(SmallPlanes::new(bytes), execution, observed_only)
 }
 
 /// Where each thread stands, asked for once: what changes it must change this. And what it touched.
@@ -187,17 +189,15 @@ fn access(
 }
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
-    found_with(ConditionRule::AllSignallers, observed_only, events)
+    let options = Options { handovers: false, ..Options::default() };
+    found_with(options, observed_only, events)
 }
 
-pub fn found_with(
-    conditions: ConditionRule,
-    observed_only: bool,
-    events: &[Event],
-) -> Vec<Finding> {
-    let detector = detector_with(conditions, observed_only, 0x1000);
+pub fn found_with(options: Options, observed_only: bool, events: &[Event]) -> Vec<Finding> {
+    let detector = detector_with(options, observed_only, 0x1000);
     let mut standings = Standings::new();
     events.iter().for_each(|event| feed(&detector, &mut standings, event));
+    detector.end();
     detector.findings(0)
 }
 

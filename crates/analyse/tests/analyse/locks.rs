@@ -275,3 +275,51 @@ fn transactions_are_ordered_by_their_commits() {
     ];
     assert_eq!(run(HYBRID, &script), [(1, 2, Predicted)]);
 }
+
+/// An error-checking mutex refuses to be unlocked by another thread: its holder still has it, and what
+/// the other did before is not published by it.
+#[test]
+fn a_refused_release_changes_nothing() {
+    let refused = EventKind::LockFailed { lock: Address(M), mode: LockMode::Exclusive };
+    let script = |refused: &[Step]| {
+        let mut script = vec![
+            t(1).forks(2),
+            t(2).writes(X).at(1),
+            t(1).locks(M),
+            t(1).writes(Y).at(2),
+            t(2).unlocks(M),
+        ];
+        script.extend_from_slice(refused);
+        script.extend([
+            t(1).writes(Y).at(3),
+            t(1).unlocks(M),
+            t(1).locks(M),
+            t(1).writes(X).at(4),
+            t(1).unlocks(M),
+            t(2).locks(M),
+            t(2).writes(Y).at(5),
+        ]);
+        run(HYBRID, &script)
+    };
+    assert_eq!(script(&[t(2).does(refused)]), [(1, 4, Observed)]);
+    assert_eq!(script(&[]), [(1, 4, Predicted), (3, 5, Predicted)]);
+}
+
+#[test]
+fn a_lock_made_anew_while_it_is_held_is_another() {
+    let made = |held: bool| {
+        let mut script = vec![t(1).forks(2), t(1).locks(M), t(1).writes(X).at(1)];
+        if !held {
+            script.push(t(1).unlocks(M));
+        }
+        script.extend([
+            t(2).does(EventKind::LockCreated { lock: Address(M) }),
+            t(2).locks(M),
+            t(2).writes(X).at(2),
+        ]);
+        run(HYBRID, &script)
+    };
+    assert_eq!(made(true), [(1, 2, Observed)]);
+    // One that is free when it is made anew is taken for the same: its memory may be recycled for ever.
+    assert_eq!(made(false), []);
+}

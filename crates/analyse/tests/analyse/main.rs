@@ -5,6 +5,7 @@ mod atomics;
 mod conditions;
 mod dsl;
 mod fast;
+mod handover;
 mod helgrind;
 mod hybrid;
 mod lock_order;

@@ -16,12 +16,13 @@ fn found(kind: DetectorKind, options: Options, events: &[Event]) -> Vec<Finding>
     for event in events {
         detector.event(event);
     }
+    detector.end();
     let races = detector.findings().iter().filter(|f| f.kind == FindingKind::DataRace);
     races.cloned().collect()
 }
 
 fn remembering(history: History) -> Options {
-    Options { history, ..Options::default() }
+    Options { history, handovers: false, ..Options::default() }
 }
 
 /// The best certainty for each key.

@@ -91,8 +91,18 @@ impl Engine {
         let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         let observed_only = kind == DetectorKind::HappensBefore;
-        let execution = if observed_only { execution } else { execution.with_lock_order() };
+        let execution = match observed_only {
+            true => execution,
+            false => execution.with_lock_order().with_handovers(),
+        };
         Engine::Fast(Box::new(FastHybrid::new(shadow, execution, observed_only)))
+    }
+
+    fn end(&self) {
+        match self {
+            Engine::Fast(fast) => fast.end(),
+            Engine::Plain(plain) => lock(plain).detector.end(),
+        }
     }
 
     fn findings(&self, first: usize) -> Vec<Finding> {
@@ -230,6 +240,7 @@ impl Analysis {
     pub fn finish(&self, last: &mut ThreadState) {
         let work = self.work();
         let tally = lock(&work.tally);
+        work.engine.end();
         let monitor = &Probe::instance().monitor;
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
             write_finding(last, &tally.record(monitor, number, finding));

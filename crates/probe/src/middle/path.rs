@@ -237,8 +237,8 @@ core::arch::global_asm!(
 .endm
 
 # The cell of granule rcx in the plane `side` (0 writes, 8 reads) of slot rsi, if it has one of the bytes
-# r8: ordered, or excluded? Uses rbx, r9.
-.macro raddle_other side
+# r8: ordered, or excluded? A \reader that is excluded from a write counts it. Uses rbx, r9.
+.macro raddle_other side, reader
  mov r9d, esi
  shl r9d, 4
  mov rbx, rcx
@@ -252,6 +252,9 @@ core::arch::global_asm!(
  shr r9, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, rbx
  jne 7f
+ .if \reader
+ inc qword ptr [rax + {handed}]
+ .endif
 5:
 .endm
 
@@ -365,9 +368,9 @@ core::arch::global_asm!(
 4:
  bsf esi, edi
  mov rdx, [rax + rsi * 8 + {limits}]
- raddle_other 0
+ raddle_other 0, \side
  .if \side == 0
- raddle_other 8
+ raddle_other 8, 0
  .endif
  lea r9d, [rdi - 1]
  and edi, r9d
@@ -381,8 +384,8 @@ core::arch::global_asm!(
 .endm
 
 # The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
-# r8 the bytes, r9 the first granule, rdx the limit. Uses rbx, rcx, rdi, r10.
-.macro raddle_others side
+# r8 the bytes, r9 the first granule, rdx the limit; \reader as above. Uses rbx, rcx, rdi, r10.
+.macro raddle_others side, reader
  mov rcx, r8
  mov ebx, esi
  shl ebx, 4
@@ -398,6 +401,9 @@ core::arch::global_asm!(
  shr r10, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r10, r10d, rdi
  jne 7f
+ .if \reader
+ inc qword ptr [rax + {handed}]
+ .endif
 5:
  add rbx, 8
  shr rcx, 8
@@ -538,9 +544,9 @@ core::arch::global_asm!(
 8:
  bsf esi, r11d
  mov rdx, [rax + rsi * 8 + {limits}]
- raddle_others 0
+ raddle_others 0, \side
  .if \side == 0
- raddle_others 8
+ raddle_others 8, 0
  .endif
  lea edi, [r11 - 1]
  and r11d, edi
@@ -748,6 +754,7 @@ raddle_middle_end:
     stamped = const offset_of!(Middle, stamped),
     look = const offset_of!(Middle, look),
     count = const offset_of!(Middle, journal.count),
+    handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),
     last = const journal::LENGTH - 1,
     limits = const offset_of!(Middle, limits),

@@ -226,12 +226,6 @@ pub fn entered(
             thread.emit(probe, spot, EventKind::Acquire { object: SyncObject::ProcessEnd });
             (Address(0), 0)
         }
-        Role::LockDestroy { object: o } => {
-            let lock = object(o);
-            forget(probe, lock);
-            thread.emit(probe, spot, EventKind::LockDestroyed { lock });
-            (lock, 0)
-        }
         Role::ConditionWait { object: o, lock } => {
             let (condition, lock) = (object(o), object(lock));
             thread.emit(probe, spot, EventKind::ConditionWaitBegin { condition, lock });
@@ -372,6 +366,7 @@ pub fn entered(
             (address, size)
         }
         Role::LockCreate { object: o }
+        | Role::LockDestroy { object: o }
         | Role::BarrierCreate { object: o, .. }
         | Role::SemaphoreCreate { object: o, .. }
         | Role::SemaphoreWait { object: o }
@@ -411,6 +406,11 @@ pub fn left(
             remember(probe, lock, Created::Lock);
             emit(EventKind::LockCreated { lock });
         }
+        // One that somebody holds may refuse.
+        Role::LockDestroy { .. } if success => {
+            forget(probe, object);
+            emit(EventKind::LockDestroyed { lock: object });
+        }
         Role::LockAcquire { mode, .. } => {
             let (lock, mode) = (object, *mode);
             emit(if success {
@@ -418,6 +418,10 @@ pub fn left(
             } else {
                 EventKind::LockFailed { lock, mode }
             });
+        }
+        Role::LockRelease { mode, .. } if result.is_some() && !success => {
+            let mode = mode.unwrap_or(LockMode::Exclusive);
+            emit(EventKind::LockFailed { lock: object, mode });
         }
         Role::ConditionWait { .. } => emit(EventKind::ConditionWaitEnd {
             condition: object,

@@ -118,7 +118,7 @@ pub fn race(address: u64, count: u64) -> Finding {
 
 pub fn held(offset: u64, mode: LockMode) -> HeldLock {
     let lock = Address(BANK + offset);
-    HeldLock { lock, mode, place: place(1, 0x120), stack: StackId(32) }
+    HeldLock { lock, mode, place: place(1, 0x120), stack: StackId(32), life: 0 }
 }
 
 /// What a probe would tell of the bank, as process 7.

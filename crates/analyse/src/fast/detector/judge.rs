@@ -5,6 +5,7 @@ use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, Cell, GRANULE};
 use crate::fast::protocol::{Planes, Suspect};
 use crate::fast::special::Kept;
+use crate::handover::Race;
 use crate::touch::{Kind, PlainReads, kinds_conflict, kinds_rule};
 use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
@@ -23,6 +24,8 @@ impl<P: Planes> FastHybrid<P> {
             }
             if !self.locks.protects(locks, now.standing.locks(), (earlier, later)) {
                 suspects.push(Suspect { bytes, access, ..suspect });
+            } else if !later {
+                now.standing.note_handed();
             }
         });
     }
@@ -52,7 +55,7 @@ impl<P: Planes> FastHybrid<P> {
         let mut state = self.lock();
         let reads = PlainReads::AtomicBesideUpdates;
         let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
-        self.add(&mut state.findings, races);
+        self.add_races(&mut state, now.thread, races);
     }
 
     /// The same where each byte may or may not be a synchronisation variable.
@@ -61,7 +64,7 @@ impl<P: Planes> FastHybrid<P> {
         state: &State,
         now: Now<'_>,
         suspect: &Suspect,
-    ) -> Vec<Finding> {
+    ) -> Vec<Race> {
         let bytes = (0..GRANULE).filter(|byte| suspect.bytes >> byte & 1 == 1);
         let race = |byte: u64| {
             let at = suspect.granule * GRANULE + byte;
@@ -78,7 +81,7 @@ impl<P: Planes> FastHybrid<P> {
         now: Now<'_>,
         earlier: &Suspect,
         reads: PlainReads,
-    ) -> Option<Finding> {
+    ) -> Option<Race> {
         let (was, is) = (self.accesses.one(earlier.access)?, self.accesses.one(now.access)?);
         if !kinds_conflict(was.kind, is.kind, reads) {
             return None;
@@ -105,12 +108,12 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = [was.kind, is.kind];
         rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
-        let (then, _) = state.when(earlier.slot, earlier.cell.tick());
+        let (then, stamp) = state.when(earlier.slot, earlier.cell.tick());
         let at = earlier.granule * GRANULE;
         let byte = (0..GRANULE)
             .filter(|byte| earlier.bytes >> byte & 1 == 1)
             .find(|byte| !state.execution.is_benign(at + byte))?;
-        Some(Finding {
+        let finding = Finding {
             kind: FindingKind::DataRace,
             certainty,
             address: Address(at + byte),
@@ -121,7 +124,8 @@ impl<P: Planes> FastHybrid<P> {
             count: 1,
             rules,
             waits: Vec::new(),
-        })
+        };
+        Some((finding, stamp))
     }
 }
 

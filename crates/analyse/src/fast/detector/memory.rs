@@ -40,7 +40,7 @@ impl<P: Planes> FastHybrid<P> {
             }
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
         }
-        self.add(&mut state.findings, races);
+        self.add_races(state, event.thread, races);
         self.clear(state, address, size);
         for part in lines(address, remembered) {
             for (granule, bytes) in granules(part.0, part.1) {

@@ -1,10 +1,15 @@
-//! What critical sections touched: by this, waits are told whose signals they waited for.
+//! What critical sections touched: by this, waits are told whose signals they waited for, and sections
+//! what earlier ones handed to them.
 
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{Planes, Side, slots_of};
-use raddle_model::clock::Stamp;
+use crate::handover::closes;
+use crate::touch::Kind;
+use raddle_model::clock::{Stamp, VectorClock};
+use raddle_model::finding::Finding;
+use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -15,6 +20,10 @@ pub(super) struct Section {
     from: u64,
     /// Nothing while it lasts.
     to: Option<u64>,
+    /// Up to here it has been asked what was handed to it.
+    asked: u64,
+    /// What [`Journal::handed`] was then.
+    handed: u64,
 }
 
 impl Section {
@@ -23,7 +32,9 @@ impl Section {
         match (kind, held, holds) {
             // A wait in the midst of a section does not end it.
             (EventKind::ConditionWaitBegin { .. } | EventKind::ConditionWaitEnd { .. }, ..) => {}
-            (_, false, true) => *self = Section { from: now, to: None },
+            (_, false, true) => {
+                *self = Section { from: now, to: None, asked: now, ..*self };
+            }
             (_, true, false) => self.to = Some(now),
             _ => {}
         }
@@ -40,7 +51,8 @@ impl<P: Planes> FastHybrid<P> {
         ) {
             return;
         }
-        let Some(Section { from, to }) = state.threads.get(&event.thread).map(|m| m.section) else {
+        let Some(Section { from, to, .. }) = state.threads.get(&event.thread).map(|m| m.section)
+        else {
             return;
         };
         let mut touched = Vec::new();
@@ -69,31 +81,115 @@ impl<P: Planes> FastHybrid<P> {
             *read.entry(byte / GRANULE).or_default() |= 1 << (byte % GRANULE);
         }
         let held = Arc::clone(state.execution.locks(event.thread));
-        let under_lock = |slot, tick| {
-            self.locks.get(self.planes.locks(slot, tick)).is_some_and(|set| set.excludes(&held))
-        };
-        let mut writes: Vec<(ThreadId, Stamp)> = Vec::new();
+        let mut writes = Vec::new();
         for (granule, bytes) in read {
-            if !self.planes.covers(granule * GRANULE, (granule + 1) * GRANULE) {
-                continue;
+            self.writes_under(state, &held, (granule, bytes), |_, _| true, &mut writes);
+        }
+        state.execution.left_loop_after(event.thread, &writes);
+    }
+
+    /// Before an event that ends a stretch of what its thread does under its locks: what others have
+    /// handed to it there ([`crate::handover`]).
+    pub(super) fn hand_over(&self, state: &mut State, event: &Event, journal: &Journal) {
+        if !state.execution.follows_handovers() {
+            return;
+        }
+        if !closes(event, || Arc::clone(state.execution.locks(event.thread))) {
+            return;
+        }
+        let Some(member) = state.threads.get_mut(&event.thread) else { return };
+        let asked = std::mem::replace(&mut member.section.asked, journal.count);
+        let met = std::mem::replace(&mut member.section.handed, journal.handed);
+        // To look for what was handed over costs as much as the section itself.
+        let looks = member.standing.take_handed() || met != journal.handed;
+        if !looks && member.held_back.is_empty() {
+            return;
+        }
+        let mut writes = Vec::new();
+        if looks && state.execution.holds_locks(event.thread) && asked < journal.count {
+            let standing = Arc::clone(&member.standing);
+            let held = Arc::clone(state.execution.locks(event.thread));
+            let unknown = |slot, tick| slot != standing.slot() && tick > standing.weak(slot);
+            for read in read_only(journal, asked) {
+                self.writes_under(state, &held, read, unknown, &mut writes);
             }
-            for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
-                let newest = self.planes.cell(slot, Side::Write, granule);
-                let older = self.older(slot, Side::Write, granule);
-                for cell in std::iter::once(newest).chain(older) {
-                    if cell.bytes() & bytes != 0 && under_lock(slot, cell.tick()) {
-                        writes.push(state.when(slot, cell.tick()));
-                    }
+        }
+        let handed = match writes.is_empty() {
+            true => VectorClock::default(),
+            false => state.execution.handed(event.thread, &writes),
+        };
+        let Some(member) = state.threads.get_mut(&event.thread) else { return };
+        let left = member.held_back.decide(&handed);
+        self.add(&mut state.findings, left);
+    }
+
+    /// There are no more events: what still waits for the end of a critical section is told.
+    pub fn end(&self) {
+        let mut state = self.lock();
+        let nothing = VectorClock::default();
+        let all = state.threads.values_mut();
+        let left: Vec<Finding> = all.flat_map(|member| member.held_back.decide(&nothing)).collect();
+        self.add(&mut state.findings, left);
+    }
+
+    /// The writes to some bytes of a granule that were made under a lock of `held`, of slots and ticks
+    /// that are `wanted`.
+    fn writes_under(
+        &self,
+        state: &State,
+        held: &LockSet,
+        (granule, bytes): (u64, Bytes),
+        wanted: impl Fn(usize, u32) -> bool,
+        writes: &mut Vec<(ThreadId, Stamp)>,
+    ) {
+        if !self.planes.covers(granule * GRANULE, (granule + 1) * GRANULE) {
+            return;
+        }
+        // Giving memory back tells nobody anything.
+        let is_write = |access| {
+            let one = self.accesses.one(access);
+            one.is_none_or(|one| one.kind.writes() && one.kind != Kind::Free)
+        };
+        let mut take = |slot, tick, access| {
+            let locks = self.locks.get(self.planes.locks(slot, tick));
+            if locks.is_some_and(|locks| locks.excludes(held)) && is_write(access) {
+                writes.push(state.when(slot, tick));
+            }
+        };
+        for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
+            let newest = self.planes.cell(slot, Side::Write, granule);
+            let older = self.older(slot, Side::Write, granule);
+            for cell in std::iter::once(newest).chain(older) {
+                if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
+                    take(slot, cell.tick(), cell.access());
                 }
             }
-            let kept = state.specials.get(granule).into_iter().flat_map(|special| &special.kept);
-            let kept = kept.filter(|kept| {
-                kept.bytes & bytes != 0
-                    && self.accesses.one(kept.access).is_some_and(|one| one.kind.writes())
-                    && under_lock(kept.slot, kept.tick)
-            });
-            writes.extend(kept.map(|kept| state.when(kept.slot, kept.tick)));
         }
-        state.execution.spun_by(event.thread, &writes);
+        for kept in state.specials.get(granule).into_iter().flat_map(|special| &special.kept) {
+            if kept.bytes & bytes != 0 && wanted(kept.slot, kept.tick) {
+                take(kept.slot, kept.tick, kept.access);
+            }
+        }
     }
+}
+
+/// The granules that a thread has read since number `from` of its journal, and which of their bytes it
+/// has not written.
+fn read_only(journal: &Journal, from: u64) -> Vec<(u64, Bytes)> {
+    let mut touched: Vec<(u64, Side, Bytes)> = Vec::new();
+    journal.between(from, journal.count, |side, bytes| {
+        let (granule, first) = (bytes.start / GRANULE, bytes.start % GRANULE);
+        let mask = ((1u32 << (bytes.end - bytes.start)) - 1) << first;
+        touched.push((granule, side, mask as Bytes));
+    });
+    touched.sort_unstable_by_key(|(granule, ..)| *granule);
+    let of_granule = |one: &[(u64, Side, Bytes)]| {
+        let all = |wanted| {
+            let masks = one.iter().filter(|(_, side, _)| *side == wanted);
+            masks.fold(0, |all, (.., mask)| all | mask)
+        };
+        (one[0].0, all(Side::Read) & !all(Side::Write))
+    };
+    let granules = touched.chunk_by(|a, b| a.0 == b.0).map(of_granule);
+    granules.filter(|(_, bytes)| *bytes != 0).collect()
 }

@@ -1,0 +1,120 @@
+//! Work handed over under a lock: a list, a queue, a flag that one thread fills and another looks at,
+//! each holding the lock.
+//!
+//! Who comes first at a lock is chance, and the weak order leaves it out. But a critical section that
+//! reads what an earlier one of another thread wrote depends on it: had it come first, it would have
+//! read something else, and the program might have gone another way. So whoever reads, under a lock,
+//! what another thread wrote under it comes after that write in the weak order too (true dependences
+//! between critical sections: the "weak-dependently precedes" of Genç, Roemer, Xu and Bond, OOPSLA
+//! 2019, a weakening of Kini, Mathur and Viswanathan's WCP, PLDI 2017).
+//!
+//! What a section both reads and writes hands nothing over: two threads that count (`n++`) do so in
+//! whichever order, and predicted races between them are what the weak order is for. A flag that is
+//! taken down by who has seen it is not told from that, and stays a predicted race.
+//!
+//! Which value decided what is not known, so a section that happens to look at something without
+//! depending on it is ordered all the same: that misses predicted races, and no observed ones, since
+//! the full order stays what it is.
+//!
+//! A section is looked at when it ends, and when its thread takes another lock or releases something
+//! to others ([`closes`]). Until then predicted races of its accesses are held back ([`HeldBack`]): the
+//! data is often used in the section that found it. An access that comes before the read in its
+//! section is not told from one after it.
+
+use raddle_model::clock::{Stamp, VectorClock};
+use raddle_model::finding::{Certainty, Finding};
+use raddle_model::lockset::LockSet;
+use raddle_model::{AccessKind, Event, EventKind, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Bytes remembered of one stretch; the rest hands nothing over.
+const BYTES: usize = 4096;
+
+/// Is what the event's thread has read under its locks to be looked at before this?
+pub fn closes(event: &Event, held: impl FnOnce() -> Arc<LockSet>) -> bool {
+    use EventKind::*;
+    match &event.kind {
+        LockAcquired { .. }
+        | LockReleased { .. }
+        | ConditionWaitBegin { .. }
+        | ConditionSignal { .. }
+        | BarrierEnter { .. }
+        | SemaphorePost { .. }
+        | Release { .. }
+        | ThreadCreate { .. }
+        | ThreadExit => true,
+        // The release of an inlined lock whose name is lost.
+        Access { kind: AccessKind::AtomicUpdate, address, .. } => held().mode(*address).is_some(),
+        _ => false,
+    }
+}
+
+/// A race and when its earlier access was.
+pub type Race = (Finding, Stamp);
+
+/// Predicted races that wait for the end of their critical section.
+#[derive(Debug, Default)]
+pub struct HeldBack(Vec<Race>);
+
+impl HeldBack {
+    /// Sorts out what must wait, of races whose later access was under these locks; the rest is given
+    /// back.
+    pub fn sort(&mut self, races: Vec<Race>, held: &LockSet) -> Vec<Finding> {
+        let mut certain = Vec::new();
+        for (finding, stamp) in races {
+            if finding.certainty == Certainty::Predicted && !held.is_empty() {
+                self.0.push((finding, stamp));
+            } else {
+                certain.push(finding);
+            }
+        }
+        certain
+    }
+
+    /// None?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The section has been looked at, and comes after this: what is left of its races.
+    pub fn decide(&mut self, handed: &VectorClock) -> Vec<Finding> {
+        let left = self.0.drain(..).filter(|(_, stamp)| !handed.covers(*stamp));
+        left.map(|(finding, _)| finding).collect()
+    }
+}
+
+/// What each thread has touched under its locks since it was last looked at, for a detector to which
+/// every access is an event.
+#[derive(Debug, Default)]
+pub struct Touched {
+    threads: FxHashMap<ThreadId, Stretch>,
+}
+
+#[derive(Debug, Default)]
+struct Stretch {
+    reads: FxHashSet<u64>,
+    writes: FxHashSet<u64>,
+}
+
+impl Touched {
+    /// Notes an access, by a thread that holds a lock.
+    pub fn note(&mut self, event: &Event) {
+        let EventKind::Access { kind, address, size } = &event.kind else { return };
+        let stretch = self.threads.entry(event.thread).or_default();
+        let bytes = address.0..address.0.saturating_add(u64::from(*size));
+        if stretch.reads.len() + stretch.writes.len() < BYTES {
+            match kind {
+                AccessKind::Read => stretch.reads.extend(bytes),
+                AccessKind::Write => stretch.writes.extend(bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// What `thread` has read and not written since the last call.
+    pub fn take(&mut self, thread: ThreadId) -> Vec<u64> {
+        let stretch = self.threads.remove(&thread).unwrap_or_default();
+        stretch.reads.difference(&stretch.writes).copied().collect()
+    }
+}
