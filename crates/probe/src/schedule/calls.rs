@@ -2,6 +2,7 @@
 
 use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
+use super::told;
 use super::{Newborn, Scheduler, again, descriptors, futex, signals, streams, timers};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
@@ -9,10 +10,9 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_dynamorio::process::{self, SystemCall};
 use raddle_schedule::Step;
+use raddle_schedule::told::PROCESSORS;
 use std::sync::atomic::Ordering;
 
-/// Processors the target sees: enough for it to use threads, and the same everywhere.
-const PROCESSORS: u64 = 2;
 const SYS_FUTEX_WAITV: i64 = 449;
 
 /// Answers a call; `None` leaves it to the kernel.
@@ -63,6 +63,7 @@ pub fn answer(
             scheduler.lock().entry(thread.id)?.robust = call.argument(0);
             return Some(0);
         }
+        libc::SYS_sysinfo => return Some(told::machine(scheduler, call.argument(0))),
         // The kernel would write there which processor it is.
         libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
@@ -88,6 +89,7 @@ pub fn answer(
         }
         _ => {}
     }
+    told::before(scheduler, probe, call);
     match input::answer(scheduler, probe, thread, call) {
         Replayed::Answered(result) => return Some(again::told(thread, call, result)),
         Replayed::Made => return None,
@@ -164,11 +166,12 @@ pub fn returned(
             let step = scheduler.step_of(probe, thread, call);
             scheduler.give_way(probe, thread, step);
         }
-        libc::SYS_openat | libc::SYS_open if result >= 0 => {
+        libc::SYS_openat | libc::SYS_open | libc::SYS_openat2 if result >= 0 => {
             let path = thread.system_call_path.take();
             if path.is_some_and(|path| matches!(&*path, "/dev/urandom" | "/dev/random")) {
                 scheduler.lock().random_descriptors.insert(result as i32);
             }
+            told::opened(scheduler, probe, result as i32);
         }
         libc::SYS_timerfd_create => {
             timers::descriptor_made(scheduler, thread.call_arguments[0], result);
@@ -330,7 +333,7 @@ fn is_random(scheduler: &Scheduler, descriptor: u64) -> bool {
 
 /// `sched_getaffinity`: returns the bytes written.
 fn processors(size: u64, to: u64) -> i64 {
-    let mask: u64 = (1 << PROCESSORS) - 1;
+    let mask: u64 = (1u64 << PROCESSORS) - 1;
     if size < 8 || !size.is_multiple_of(8) {
         return -i64::from(libc::EINVAL);
     }

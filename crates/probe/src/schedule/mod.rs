@@ -6,7 +6,8 @@
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`], [`again`]), so that whoever has the turn is never stuck while another
 //! could run; time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of
-//! processes and threads ([`ids`]). When nobody can go on, that is a deadlock ([`stuck`]), and when
+//! processes and threads ([`ids`]) and what the kernel says of the process and the machine ([`told`]).
+//! When nobody can go on, that is a deadlock ([`stuck`]), and when
 //! nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in
 //! words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
@@ -33,6 +34,7 @@ mod streams;
 mod stuck;
 mod table;
 mod timers;
+mod told;
 mod turn;
 mod watch;
 
@@ -255,6 +257,9 @@ impl Scheduler {
             state.write(&mut reporter);
         }
         reporter.close();
+        // What it has mapped is given back before others run: where their mappings lie must not depend on who is
+        // quicker.
+        drop(reporter);
         self.hand_to(state, next);
     }
 
