@@ -544,7 +544,7 @@ fn a_detection_run_is_the_same_every_time() {
     assert_eq!(all.len(), 1);
     let (code, _, schedule, _) = all.first().unwrap();
     assert_eq!(*code, Some(66));
-    assert!(schedule.starts_with("raddle-schedule/1\nseed 7\npolicy random\n"), "{schedule}");
+    assert!(schedule.starts_with("raddle-schedule/2\nseed 7\npolicy random\n"), "{schedule}");
 }
 
 #[test]
