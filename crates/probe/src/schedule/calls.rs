@@ -146,9 +146,8 @@ pub fn returned(
     }
     match number {
         libc::SYS_clone | libc::SYS_clone3 => {
-            let is_expected =
-                scheduler.lock().newborn.is_some() || scheduler.born.load(Ordering::Acquire) != 0;
-            if !is_expected {
+            // The new thread may have entered its name, and not said so yet: neither tells what was made.
+            if !scheduler.expecting.swap(false, Ordering::Relaxed) {
                 process_made(scheduler, thread, call);
                 return;
             }
@@ -199,6 +198,7 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let is_clone3 = i64::from(call.number) == libc::SYS_clone3;
     let field = |i: u64| target::word(call.argument(0) + 8 * i).unwrap_or(0);
     let flags = if is_clone3 { field(0) } else { call.argument(0) };
+    scheduler.expecting.store(false, Ordering::Relaxed);
     let Some(id) = thread.last_child.filter(|_| flags & libc::CLONE_THREAD as u64 != 0) else {
         return;
     };
@@ -217,6 +217,7 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let mut state = scheduler.lock();
     let mask = state.entry(thread.id).map_or(0, |e| e.mask);
     state.newborn = Some(Newborn { id, clear_id, id_at, mask, pc });
+    scheduler.expecting.store(true, Ordering::Relaxed);
     scheduler.born.store(0, Ordering::Release);
 }
 

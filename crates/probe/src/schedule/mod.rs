@@ -75,6 +75,8 @@ pub struct Scheduler {
     on: AtomicBool,
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
+    /// The call that makes a thread is under way; only who makes it knows.
+    expecting: AtomicBool,
     ids: ids::Ids,
     watched: watch::Watched,
     cycle: locks::Cycle,
@@ -152,6 +154,7 @@ impl Scheduler {
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
+            expecting: AtomicBool::new(false),
             ids: ids::Ids::new(options.process),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
