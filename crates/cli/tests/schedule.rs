@@ -123,6 +123,11 @@ fn barriers_locks_semaphores_and_once() {
 }
 
 #[test]
+fn addresses_of_what_is_mapped() {
+    c_program("layout", &[]);
+}
+
+#[test]
 fn pipes_and_poll() {
     c_program("pipes", &[]);
 }
@@ -205,6 +210,29 @@ fn numbers_of_threads_and_processes() {
     let native = run(Command::new(scratch.path("program")));
     assert_eq!(rest, native.split_once('\n').unwrap().1);
     assert_eq!(controlled(), (numbers, rest));
+}
+
+/// What the kernel says of the process and the machine is the same every time, and our mappings are none of the
+/// target's.
+#[test]
+fn what_the_kernel_says_in_files() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "told.c") else { return };
+    is_repeated(&scratch, &["./program"], 3);
+    let written = execution(&scratch, 7, &["./program"]).1;
+    for ours in ["dynamorio", "raddle_probe", "kept-7"] {
+        assert!(!written.contains(ours), "{written}");
+    }
+    let its = "/program
+libc.so.6
+[stack]
+Tgid:\t4194305
+Pid:\t4194306
+2 of 2
+later: 1";
+    for line in its.lines() {
+        assert!(written.lines().any(|said| said.ends_with(line)), "{line}: {written}");
+    }
+    assert!(written.contains("4194306 (program) R 4194304 "), "{written}");
 }
 
 #[test]
@@ -516,7 +544,7 @@ fn a_detection_run_is_the_same_every_time() {
     assert_eq!(all.len(), 1);
     let (code, _, schedule, _) = all.first().unwrap();
     assert_eq!(*code, Some(66));
-    assert!(schedule.starts_with("raddle-schedule/1\nseed 7\npolicy random\n"), "{schedule}");
+    assert!(schedule.starts_with("raddle-schedule/2\nseed 7\npolicy random\n"), "{schedule}");
 }
 
 #[test]

@@ -12,6 +12,8 @@
 //! - [`LockDirected`]: makes threads that take several locks wait for each other;
 //! - [`Replay`]: as a [`Schedule`] says.
 //!
+//! What is said of the machine in every execution alike is made by [`told`].
+//!
 //! What was decided is a [`Schedule`]: readable, and, with what came from outside ([`Arrival`]), enough to
 //! repeat the execution.
 
@@ -27,6 +29,7 @@ mod replay;
 mod rng;
 mod round_robin;
 mod schedule;
+pub mod told;
 
 pub use bursts::Bursts;
 pub use input::{Arrival, Came, InputError, Why, input_text, parse_input};

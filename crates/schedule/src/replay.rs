@@ -1,11 +1,10 @@
 //! As an earlier execution: the decisions of a schedule, one after the other.
 //!
-//! What each chosen thread was about to do goes into a digest, segment by segment, and must come to
-//! what was recorded: an execution that has gone another way is noticed at the end of the first
-//! segment that differs, even where the same threads could run.
+//! What each chosen thread is about to do must have the digest that was recorded: an execution that has gone another
+//! way is noticed at the first point that differs, even where the same threads could run.
 
-use crate::schedule::{Digest, Who};
-use crate::{Decision, Point, Policy, Schedule, Segment};
+use crate::schedule::{Who, digest};
+use crate::{Decision, Point, Policy, Schedule, Segment, Step};
 use raddle_model::ThreadId;
 use std::fmt;
 
@@ -16,7 +15,6 @@ pub struct Replay {
     at: usize,
     /// Points done of the segment.
     done: u64,
-    digest: Digest,
     points: u64,
     divergence: Option<Divergence>,
 }
@@ -39,14 +37,7 @@ impl fmt::Display for Divergence {
 impl Replay {
     /// Repeats this.
     pub fn new(schedule: &Schedule) -> Replay {
-        Replay {
-            segments: schedule.segments.clone(),
-            at: 0,
-            done: 0,
-            digest: Digest::default(),
-            points: 0,
-            divergence: None,
-        }
+        Replay { segments: schedule.segments.clone(), at: 0, done: 0, points: 0, divergence: None }
     }
 
     /// Did the whole schedule come to pass? The last segment may have been cut short: what ended the
@@ -78,7 +69,10 @@ impl Policy for Replay {
         let candidate = point.runnable.iter().find(|c| Who::Thread(c.thread) == segment.who);
         let decision = match (segment.who, candidate) {
             (Who::Thread(thread), Some(candidate)) => {
-                self.digest.add(&candidate.next);
+                if digest(&candidate.next) != segment.digest {
+                    let what = name(&candidate.next);
+                    self.diverge(format!("{thread} is about to {what}, and did something else"));
+                }
                 Decision::Run(thread)
             }
             (Who::Nobody, _) if point.can_wait => Decision::Wait,
@@ -93,17 +87,28 @@ impl Policy for Replay {
         };
         self.done += 1;
         if self.done == segment.points {
-            if self.digest.value() != segment.digest {
-                let who = segment.who;
-                self.diverge(format!("{who} did something else in the {} before", self.done));
-            }
-            (self.at, self.done, self.digest) = (self.at + 1, 0, Digest::default());
+            (self.at, self.done) = (self.at + 1, 0);
         }
         decision
     }
 
     fn divergence(&self) -> Option<&Divergence> {
         self.divergence.as_ref()
+    }
+}
+
+/// A step, for people.
+fn name(step: &Step) -> String {
+    let at =
+        |place: raddle_model::Place| format!("at module {} + {:#x}", place.module.0, place.offset);
+    match *step {
+        Step::Start => "begin".into(),
+        Step::SystemCall { number, place } => format!("make system call {number} {}", at(place)),
+        Step::Yield => "yield".into(),
+        Step::Atomic(place) => format!("execute an atomic instruction {}", at(place)),
+        Step::Branch(place) => format!("go on computing {}", at(place)),
+        Step::Nested(nested) => format!("ask for a lock {}", at(nested.place)),
+        Step::Access(access) => format!("touch memory {}", at(access.place)),
     }
 }
 

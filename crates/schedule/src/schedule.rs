@@ -1,7 +1,7 @@
 //! Schedules: what was decided, stored as text.
 //!
 //! ```text
-//! raddle-schedule/1
+//! raddle-schedule/2
 //! seed 7
 //! policy random
 //! -
@@ -11,14 +11,14 @@
 //! ```
 //!
 //! First the settings that fix an execution beside its decisions, one `name value` a line; then the decisions,
-//! run by run: who, for how many points, and a digest of what it was about to do at each.
+//! run by run: who, for how many points, and a digest of what it was about to do at each of them: at all the same.
 
 use crate::{Decision, Step};
 use raddle_model::{Place, ThreadId};
 use std::fmt;
 
 /// First line of the file.
-const MAGIC: &str = "raddle-schedule/1";
+const MAGIC: &str = "raddle-schedule/2";
 /// Between settings and decisions.
 const RULE: &str = "-";
 
@@ -31,14 +31,14 @@ pub struct Schedule {
     pub segments: Vec<Segment>,
 }
 
-/// The same decision, point after point.
+/// The same decision, point after point, of a thread that was about to do the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// Who ran.
     pub who: Who,
     /// For how many points; not zero.
     pub points: u64,
-    /// Of what it was about to do at each.
+    /// Of what it was about to do at each of them.
     pub digest: u32,
 }
 
@@ -60,47 +60,34 @@ impl fmt::Display for Who {
     }
 }
 
-/// A digest of steps: FNV-1a over their kinds and places. Addresses of data are left out: what the
+/// A digest of a step: FNV-1a over its kind and place. Addresses of data are left out: what the
 /// engine maps differs between observers and would move them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Digest(u32);
-
-impl Default for Digest {
-    fn default() -> Self {
-        Digest(0x811C_9DC5)
-    }
-}
-
-impl Digest {
-    pub(crate) fn add(&mut self, step: &Step) {
-        let (kind, number, place) = match *step {
-            Step::Start => (0, 0, None),
-            Step::SystemCall { number, place } => (1, number, Some(place)),
-            Step::Yield => (2, 0, None),
-            Step::Atomic(place) => (3, 0, Some(place)),
-            Step::Branch(place) => (4, 0, Some(place)),
-            Step::Nested(nested) => (6, 0, Some(nested.place)),
-            Step::Access(access) => (5, u32::from(access.writes), Some(access.place)),
-        };
-        let place = place.unwrap_or(Place { module: raddle_model::ModuleId(0), offset: 0 });
-        // Code without a module moves from run to run.
-        let offset = if place.module.0 == 0 { 0 } else { place.offset };
-        for word in [kind, number, place.module.0, offset as u32] {
-            for byte in word.to_le_bytes() {
-                self.0 = (self.0 ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
+pub(crate) fn digest(step: &Step) -> u32 {
+    let mut digest = 0x811C_9DC5_u32;
+    let (kind, number, place) = match *step {
+        Step::Start => (0, 0, None),
+        Step::SystemCall { number, place } => (1, number, Some(place)),
+        Step::Yield => (2, 0, None),
+        Step::Atomic(place) => (3, 0, Some(place)),
+        Step::Branch(place) => (4, 0, Some(place)),
+        Step::Nested(nested) => (6, 0, Some(nested.place)),
+        Step::Access(access) => (5, u32::from(access.writes), Some(access.place)),
+    };
+    let place = place.unwrap_or(Place { module: raddle_model::ModuleId(0), offset: 0 });
+    // Code without a module moves from run to run.
+    let offset = if place.module.0 == 0 { 0 } else { place.offset };
+    for word in [kind, number, place.module.0, offset as u32] {
+        for byte in word.to_le_bytes() {
+            digest = (digest ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         }
     }
-
-    pub(crate) fn value(self) -> u32 {
-        self.0
-    }
+    digest
 }
 
 /// Writes decisions down as they are made.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    open: Option<(Who, u64, Digest)>,
+    open: Option<Segment>,
 }
 
 impl Recorder {
@@ -111,23 +98,16 @@ impl Recorder {
             Decision::Run(thread) => Who::Thread(thread),
             Decision::Wait => Who::Nobody,
         };
-        let ended = self.open.take_if(|open| open.0 != who);
-        let open = self.open.get_or_insert((who, 0, Digest::default()));
-        open.1 += 1;
-        if let Some(step) = step {
-            open.2.add(step);
-        }
-        ended.map(segment)
+        let digest = step.map_or(0, digest);
+        let ended = self.open.take_if(|open| (open.who, open.digest) != (who, digest));
+        self.open.get_or_insert(Segment { who, points: 0, digest }).points += 1;
+        ended
     }
 
     /// The segment that is not over yet.
     pub fn close(&mut self) -> Option<Segment> {
-        self.open.take().map(segment)
+        self.open.take()
     }
-}
-
-fn segment((who, points, digest): (Who, u64, Digest)) -> Segment {
-    Segment { who, points, digest: digest.value() }
 }
 
 /// Why a schedule cannot be read.

@@ -221,14 +221,14 @@ fn two_threads_at_one_side_do_not_confirm_a_pair_but_at_one_place_do() {
 #[test]
 fn pct_of_depth_one_switches_only_where_it_must() {
     let program = Program { threads: vec![vec![Do::Atomic; 20]; 3] };
+    let runs_of_one = |depth, seed| {
+        let run = program.run(&mut Pct::new(seed, depth, 60));
+        run.schedule.segments.chunk_by(|a, b| a.who == b.who).count()
+    };
     for seed in 0..50 {
-        let run = program.run(&mut Pct::new(seed, 1, 60));
-        assert_eq!(run.schedule.segments.len(), 3, "{seed}");
+        assert_eq!(runs_of_one(1, seed), 3, "{seed}");
     }
-    let deeper = (0..50).filter(|seed| {
-        let run = program.run(&mut Pct::new(*seed, 3, 60));
-        run.schedule.segments.len() > 3
-    });
+    let deeper = (0..50).filter(|seed| runs_of_one(3, *seed) > 3);
     assert!(deeper.count() > 30);
 }
 
@@ -302,6 +302,24 @@ fn a_replay_that_goes_elsewhere_says_where() {
     assert!(divergence.point <= 8, "{divergence}");
 }
 
+/// Also within a long run of one thread: at the very point.
+#[test]
+fn a_replay_notices_the_first_step_that_differs() {
+    let mut long = vec![Do::Atomic; 20];
+    let program = |long: &[Do]| Program { threads: vec![long.to_vec(), vec![Do::Atomic; 2]] };
+    let recorded = program(&long).run(&mut Pct::new(3, 1, 22)).schedule;
+    long[11] = Do::Compute;
+    let mut replay = Replay::new(&recorded);
+    let run = program(&long).run(&mut replay);
+    let divergence = replay.divergence().expect("another step is another execution");
+    let differs = run.trace.iter().position(|step| *step == (0, 11)).unwrap() as u64;
+    assert_eq!(divergence.point, differs + 1, "{divergence}");
+    assert!(
+        divergence.what.starts_with("T1 is about to go on computing at module"),
+        "{divergence}"
+    );
+}
+
 fn steps() -> impl Strategy<Value = Do> {
     let side = prop_oneof![Just(Side::First), Just(Side::Second)];
     prop_oneof![
@@ -350,13 +368,13 @@ proptest! {
 fn damaged_schedules_get_a_sentence() {
     let said = |text: &str| Schedule::parse(text).unwrap_err().to_string();
     assert!(said("").starts_with("not a schedule of Raddle"));
-    assert!(said("raddle-schedule/2\n-\n").starts_with("not a schedule of Raddle"));
-    assert_eq!(said("raddle-schedule/1\nseed\n-\n"), "line 2 is damaged: expected name value");
+    assert!(said("raddle-schedule/1\n-\n").starts_with("not a schedule of Raddle"));
+    assert_eq!(said("raddle-schedule/2\nseed\n-\n"), "line 2 is damaged: expected name value");
     for line in ["T1 0 00", "T1 1", "Tx 1 00", "T1 1 zz", "T1 1 00 00", "nobody 1 00"] {
-        let text = format!("raddle-schedule/1\nseed 7\n-\nT2 4 00\n{line}\n");
+        let text = format!("raddle-schedule/2\nseed 7\n-\nT2 4 00\n{line}\n");
         assert_eq!(said(&text), "line 5 is damaged: expected T1 12 9f3c2a11", "{line}");
     }
-    assert_eq!(said("raddle-schedule/1\nseed 7\n"), "line 3 is damaged: expected -");
-    let whole = Schedule::parse("raddle-schedule/1\nseed 7\n-\nwait 1 0\n").unwrap();
+    assert_eq!(said("raddle-schedule/2\nseed 7\n"), "line 3 is damaged: expected -");
+    let whole = Schedule::parse("raddle-schedule/2\nseed 7\n-\nwait 1 0\n").unwrap();
     assert_eq!((whole.setting("seed"), whole.points()), (Some("7"), 1));
 }

@@ -10,7 +10,7 @@ pub mod kernel;
 pub mod log;
 pub mod mailbox;
 pub mod maps;
-mod own;
+pub mod own;
 pub mod quick;
 pub mod shadow;
 pub mod sockets;

@@ -1,8 +1,9 @@
 //! All that the target can write, as a number: is it the same as before?
 
-use super::maps::{Mapping, mappings};
+use super::maps::mappings;
 use super::own;
 use raddle_dynamorio::process;
+use raddle_schedule::told::Line;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -15,7 +16,8 @@ const CHUNK: u64 = 1 << 16;
 /// regions they are in: the living ends of stacks. `None` if that is too much.
 pub fn digest(stacks: &[u64]) -> Option<u64> {
     let mut parts = Vec::new();
-    for Mapping { bytes, .. } in mappings().into_iter().filter(|m| m.writable && !m.shared) {
+    let its = |line: &Line| line.is_writable() && !line.is_shared();
+    for Line { bytes, .. } in mappings().into_iter().filter(its) {
         let above = stacks.iter().filter(|at| bytes.contains(at)).max();
         parts.extend(own::without(above.map_or(bytes.start, |at| *at)..bytes.end));
     }

@@ -2,6 +2,7 @@
 
 use super::input::{self, Replayed};
 use super::table::{Wait, Woken};
+use super::told;
 use super::{Newborn, Scheduler, again, descriptors, futex, signals, streams, timers};
 use crate::memory::{kernel, target};
 use crate::probe::Probe;
@@ -9,10 +10,9 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_dynamorio::process::{self, SystemCall};
 use raddle_schedule::Step;
+use raddle_schedule::told::PROCESSORS;
 use std::sync::atomic::Ordering;
 
-/// Processors the target sees: enough for it to use threads, and the same everywhere.
-const PROCESSORS: u64 = 2;
 const SYS_FUTEX_WAITV: i64 = 449;
 
 /// Answers a call; `None` leaves it to the kernel.
@@ -63,6 +63,7 @@ pub fn answer(
             scheduler.lock().entry(thread.id)?.robust = call.argument(0);
             return Some(0);
         }
+        libc::SYS_sysinfo => return Some(told::machine(scheduler, call.argument(0))),
         // The kernel would write there which processor it is.
         libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
@@ -88,6 +89,7 @@ pub fn answer(
         }
         _ => {}
     }
+    told::before(scheduler, probe, call);
     match input::answer(scheduler, probe, thread, call) {
         Replayed::Answered(result) => return Some(again::told(thread, call, result)),
         Replayed::Made => return None,
@@ -144,9 +146,8 @@ pub fn returned(
     }
     match number {
         libc::SYS_clone | libc::SYS_clone3 => {
-            let is_expected =
-                scheduler.lock().newborn.is_some() || scheduler.born.load(Ordering::Acquire) != 0;
-            if !is_expected {
+            // The new thread may have entered its name, and not said so yet: neither tells what was made.
+            if !scheduler.expecting.swap(false, Ordering::Relaxed) {
                 process_made(scheduler, thread, call);
                 return;
             }
@@ -164,11 +165,12 @@ pub fn returned(
             let step = scheduler.step_of(probe, thread, call);
             scheduler.give_way(probe, thread, step);
         }
-        libc::SYS_openat | libc::SYS_open if result >= 0 => {
+        libc::SYS_openat | libc::SYS_open | libc::SYS_openat2 if result >= 0 => {
             let path = thread.system_call_path.take();
             if path.is_some_and(|path| matches!(&*path, "/dev/urandom" | "/dev/random")) {
                 scheduler.lock().random_descriptors.insert(result as i32);
             }
+            told::opened(scheduler, probe, result as i32);
         }
         libc::SYS_timerfd_create => {
             timers::descriptor_made(scheduler, thread.call_arguments[0], result);
@@ -196,6 +198,7 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let is_clone3 = i64::from(call.number) == libc::SYS_clone3;
     let field = |i: u64| target::word(call.argument(0) + 8 * i).unwrap_or(0);
     let flags = if is_clone3 { field(0) } else { call.argument(0) };
+    scheduler.expecting.store(false, Ordering::Relaxed);
     let Some(id) = thread.last_child.filter(|_| flags & libc::CLONE_THREAD as u64 != 0) else {
         return;
     };
@@ -214,6 +217,7 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let mut state = scheduler.lock();
     let mask = state.entry(thread.id).map_or(0, |e| e.mask);
     state.newborn = Some(Newborn { id, clear_id, id_at, mask, pc });
+    scheduler.expecting.store(true, Ordering::Relaxed);
     scheduler.born.store(0, Ordering::Release);
 }
 
@@ -330,7 +334,7 @@ fn is_random(scheduler: &Scheduler, descriptor: u64) -> bool {
 
 /// `sched_getaffinity`: returns the bytes written.
 fn processors(size: u64, to: u64) -> i64 {
-    let mask: u64 = (1 << PROCESSORS) - 1;
+    let mask: u64 = (1u64 << PROCESSORS) - 1;
     if size < 8 || !size.is_multiple_of(8) {
         return -i64::from(libc::EINVAL);
     }

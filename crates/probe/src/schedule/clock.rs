@@ -14,8 +14,8 @@ const LOOK: u64 = 1_000;
 /// Nanoseconds that a thread computes without a point, at most: what some five thousand branches take.
 const WORK: u64 = 5_000;
 /// What the clocks show at the start: a day in 2025, and a machine up for a quarter of an hour.
-const REAL_START: u64 = 1_750_000_000_000_000_000;
-const MONOTONIC_START: u64 = 1_000_000_000_000;
+pub const REAL_START: u64 = 1_750_000_000_000_000_000;
+pub const MONOTONIC_START: u64 = 1_000_000_000_000;
 
 /// What a clock of the kernel's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

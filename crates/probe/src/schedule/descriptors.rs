@@ -24,8 +24,8 @@ pub fn answer(
     call: &mut SystemCall<'_>,
 ) -> Option<i64> {
     let number = i64::from(call.number);
-    if number == libc::SYS_openat || number == libc::SYS_open {
-        let path = call.argument(u32::from(number == libc::SYS_openat));
+    if matches!(number, libc::SYS_openat | libc::SYS_open | libc::SYS_openat2) {
+        let path = call.argument(u32::from(number != libc::SYS_open));
         thread.system_call_path = Some(target::string(path, 64));
         return None;
     }

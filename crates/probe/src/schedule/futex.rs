@@ -339,5 +339,5 @@ fn error(errno: i32) -> i64 {
 
 /// Is this memory that another process may map as well?
 fn is_shared(address: u64) -> bool {
-    mappings().iter().any(|mapping| mapping.shared && mapping.bytes.contains(&address))
+    mappings().iter().any(|mapping| mapping.is_shared() && mapping.bytes.contains(&address))
 }

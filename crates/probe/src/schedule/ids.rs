@@ -4,7 +4,7 @@
 //! says is translated without doubt: a number of ours means one of its threads, any other is the
 //! kernel's. That is done in the arguments and results of calls, where the kernel writes a new thread's id,
 //! where it says who sent a signal (glibc's own handlers, of `pthread_cancel` and `setuid`, heed only what the
-//! process sends itself), and in names of files under `/proc`; not in what is read from there, or in credentials that come
+//! process sends itself), and in names of files under `/proc` and what some of them say ([`super::told`]); not in what directories list there, or in credentials that come
 //! through a socket.
 
 use super::Scheduler;

@@ -16,6 +16,7 @@
 
 use super::outputs::{self, Output};
 use super::table::{Table, Wait, Woken};
+use super::told::Told;
 use super::{Scheduler, State};
 use crate::memory::kernel;
 use crate::memory::target;
@@ -26,6 +27,7 @@ use raddle_model::ThreadId;
 use raddle_schedule::{Arrival, Came, Why, parse_input};
 use raddle_wire::log::Record;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::MutexGuard;
 
 /// Bytes of a line in one record: what fits a chunk of the log, and leaves room.
@@ -47,6 +49,8 @@ pub struct Inputs {
     common: Option<Vec<Arrival>>,
     /// Descriptors whose other ends are in this process, too.
     inside: BTreeSet<i32>,
+    /// Descriptors of files in which we say what the kernel says otherwise, and which these are.
+    told: BTreeMap<i32, (Told, PathBuf)>,
     /// Children of a replay, by the ids that they had.
     children: BTreeMap<i64, i64>,
 }
@@ -105,6 +109,16 @@ impl Inputs {
     /// Are both ends of what is behind the descriptor in this process?
     pub fn is_inside(&self, descriptor: i32) -> bool {
         self.inside.contains(&descriptor)
+    }
+
+    /// The descriptor stands for what we say in that file's stead.
+    pub fn tell(&mut self, descriptor: i32, what: Told, path: PathBuf) {
+        self.told.insert(descriptor, (what, path));
+    }
+
+    /// Which file we speak for by this descriptor, if we do.
+    pub fn told(&self, descriptor: i32) -> Option<(Told, PathBuf)> {
+        self.told.get(&descriptor).cloned()
     }
 
     fn next(&self, thread: ThreadId) -> Option<&Came> {
@@ -371,13 +385,14 @@ fn write_again(descriptor: u64, pieces: &[(u64, u64)], mut length: u64) {
 /// A call comes and is no replay's: its answer is to be kept, if it is from outside.
 pub fn expect(scheduler: &Scheduler, thread: &mut ThreadState, call: &SystemCall<'_>) {
     thread.input = None;
-    let source = {
+    let (source, told) = {
         let state = scheduler.lock();
+        let told = state.inputs.told.contains_key(&(call.argument(0) as i32));
         // What comes behind a divergence repeats nothing.
-        if state.diverged { None } else { Source::of(call, &state.inputs) }
+        (if state.diverged { None } else { Source::of(call, &state.inputs) }, told)
     };
     let Some(source) = source else { return };
-    let kind = if source.is_file() { Kind::File } else { Kind::Kept };
+    let kind = if source.is_file() && !told { Kind::File } else { Kind::Kept };
     // Of what goes out, the result is enough.
     let outputs = outputs::of(call.number.into(), arguments(call));
     thread.input = Some(PendingInput { call: call.number as u32, outputs, kind });
@@ -410,7 +425,7 @@ pub fn descriptors_change(scheduler: &Scheduler, call: &SystemCall<'_>, argument
     }
     let [first, second] = arguments;
     let pair = |at: u64| target::word(at).map(|word| [word as i32, (word >> 32) as i32]);
-    let inside = &mut scheduler.lock().inputs.inside;
+    let Inputs { inside, told, .. } = &mut scheduler.lock().inputs;
     match i64::from(call.number) {
         libc::SYS_pipe | libc::SYS_pipe2 => inside.extend(pair(first).into_iter().flatten()),
         libc::SYS_socketpair => inside.extend(pair(second).into_iter().flatten()),
@@ -420,22 +435,30 @@ pub fn descriptors_change(scheduler: &Scheduler, call: &SystemCall<'_>, argument
         | libc::SYS_memfd_create => {
             inside.insert(result as i32);
         }
-        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => copy(inside, first, result),
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => copy(inside, told, first, result),
         libc::SYS_fcntl if [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC].contains(&(second as i32)) => {
-            copy(inside, first, result);
+            copy(inside, told, first, result);
         }
         libc::SYS_close => {
             inside.remove(&(first as i32));
+            told.remove(&(first as i32));
         }
-        libc::SYS_close_range => inside.retain(|fd| !(first..=second).contains(&(*fd as u64))),
+        libc::SYS_close_range => {
+            inside.retain(|fd| !(first..=second).contains(&(*fd as u64)));
+            told.retain(|fd, _| !(first..=second).contains(&(*fd as u64)));
+        }
         _ => {}
     }
 }
 
-fn copy(inside: &mut BTreeSet<i32>, from: u64, to: i64) {
+fn copy(inside: &mut BTreeSet<i32>, told: &mut BTreeMap<i32, (Told, PathBuf)>, from: u64, to: i64) {
     match inside.contains(&(from as i32)) {
         true => inside.insert(to as i32),
         false => inside.remove(&(to as i32)),
+    };
+    match told.get(&(from as i32)).cloned() {
+        Some(what) => told.insert(to as i32, what),
+        None => told.remove(&(to as i32)),
     };
 }
 

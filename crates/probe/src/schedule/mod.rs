@@ -6,7 +6,8 @@
 //! ([`points`], [`watch`]). What would block in the kernel is waited for here instead ([`futex`],
 //! [`descriptors`], [`calls`], [`again`]), so that whoever has the turn is never stuck while another
 //! could run; time is ours as well ([`clock`], [`timers`], [`given`]), and so are the numbers of
-//! processes and threads ([`ids`]). When nobody can go on, that is a deadlock ([`stuck`]), and when
+//! processes and threads ([`ids`]) and what the kernel says of the process and the machine ([`told`]).
+//! When nobody can go on, that is a deadlock ([`stuck`]), and when
 //! nobody gets on, that is no better ([`progress`]). What everybody is about to do can be told in
 //! words ([`overview`]). What comes from outside is kept, and given again
 //! in a replay ([`input`], [`outputs`]).
@@ -33,6 +34,7 @@ mod streams;
 mod stuck;
 mod table;
 mod timers;
+mod told;
 mod turn;
 mod watch;
 
@@ -73,6 +75,8 @@ pub struct Scheduler {
     on: AtomicBool,
     /// Set by a new thread when it is known; its creator waits for it.
     born: AtomicU32,
+    /// The call that makes a thread is under way; only who makes it knows.
+    expecting: AtomicBool,
     ids: ids::Ids,
     watched: watch::Watched,
     cycle: locks::Cycle,
@@ -150,6 +154,7 @@ impl Scheduler {
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
+            expecting: AtomicBool::new(false),
             ids: ids::Ids::new(options.process),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
@@ -255,6 +260,9 @@ impl Scheduler {
             state.write(&mut reporter);
         }
         reporter.close();
+        // What it has mapped is given back before others run: where their mappings lie must not depend on who is
+        // quicker.
+        drop(reporter);
         self.hand_to(state, next);
     }
 

@@ -168,6 +168,8 @@ impl Scheduler {
             (entry.wait, entry.deadline) = if is_recorded { recorded } else { live };
             entry.waits_outside = is_outside && !is_recorded;
             entry.woken = Woken::Came(0);
+            // What interrupted an earlier wait has nothing to do with this one.
+            entry.turn.poked.store(false, Ordering::Release);
         }
         drop(state);
         self.give_way(probe, thread, step);
