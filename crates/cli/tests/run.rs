@@ -535,6 +535,7 @@ fn a_recursion_is_shown_by_its_begin_and_its_inside() {
         "left",
         "right",
         "left",
+        "right",
         "[recursion: calls left out]",
         "right",
         "left",
