@@ -411,3 +411,135 @@ fn thread_local_variables_are_named_with_their_thread() {
         }
     }
 }
+
+/// Two threads write `shared`, each from the bottom of its own way.
+const WAYS: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#define KEPT __attribute__((noinline, noclone))
+static volatile int shared, mine[2000];
+static jmp_buf out;
+static ucontext_t caller, other;
+static char stack[65536], signal_stack[65536];
+
+/* Touches what nobody else does, so that its stack is asked for. */
+KEPT static void touch(int at) { mine[at] = at; }
+KEPT static void write_shared(void) { shared = 1; touch(0); }
+
+KEPT static void leap(int depth) {
+    touch(100 + depth);
+    if (depth == 0) longjmp(out, 1);
+    leap(depth - 1);
+    touch(0);
+}
+KEPT static void after_leap(void) { write_shared(); touch(0); }
+KEPT static void leaping(void) {
+    touch(1);
+    if (setjmp(out) == 0) leap(3);
+    after_leap();
+    touch(0);
+}
+
+KEPT static void inside(void) { touch(200); swapcontext(&other, &caller); touch(201); }
+static void coroutine(void) { inside(); touch(202); }
+KEPT static void after_switch(void) { write_shared(); touch(0); }
+KEPT static void switching(void) {
+    getcontext(&other);
+    other.uc_stack.ss_sp = stack;
+    other.uc_stack.ss_size = sizeof stack;
+    other.uc_link = &caller;
+    makecontext(&other, coroutine, 0);
+    touch(2);
+    swapcontext(&caller, &other);
+    after_switch();
+    swapcontext(&caller, &other);
+    touch(0);
+}
+
+KEPT static void handle(int number) { touch(300 + number); }
+KEPT static void after_signal(void) { write_shared(); touch(0); }
+KEPT static void signalled(void) {
+    stack_t alternate = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    sigaltstack(&alternate, NULL);
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+    sigaction(SIGUSR1, &action, NULL);
+    touch(3);
+    raise(SIGUSR1);
+    after_signal();
+    touch(0);
+}
+
+KEPT static void left(int depth);
+KEPT static void right(int depth) {
+    touch(400 + depth);
+    if (depth == 0) write_shared(); else left(depth - 1);
+    touch(0);
+}
+KEPT static void left(int depth) {
+    touch(600 + depth);
+    right(depth);
+    touch(0);
+}
+KEPT static void recursing(void) { left(40); touch(0); }
+
+static void *way(void *unused) { WAY(); touch(0); return unused; }
+static void *plain(void *unused) { shared = 2; return unused; }
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, way, NULL);
+    pthread_create(&threads[1], NULL, plain, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+"#;
+
+/// The functions on the stack of the access in `write_shared`, outermost last, the runtime's left out.
+fn way_to_shared(way: &str) -> Option<Vec<String>> {
+    let scratch = compiled(&WAYS.replace("WAY", way), "")?;
+    let ran = run(&scratch, &[]);
+    ran.exits(66);
+    let json = report(&scratch.path(".raddle/1/report.json"));
+    let accesses = json["findings"][0]["accesses"].as_array().unwrap();
+    let stack = |access: &Value| -> Vec<String> {
+        let frames = access["stack"].as_array().unwrap();
+        let functions =
+            frames.iter().map(|f| f["function"].as_str().unwrap_or_default().to_owned());
+        functions.take_while(|function| function != "way").collect()
+    };
+    accesses.iter().map(stack).find(|stack| stack[0] == "write_shared")
+}
+
+#[test]
+fn frames_that_were_left_without_returning_are_not_shown() {
+    for (way, expected) in [
+        ("leaping", ["write_shared", "after_leap", "leaping"]),
+        ("switching", ["write_shared", "after_switch", "switching"]),
+        ("signalled", ["write_shared", "after_signal", "signalled"]),
+    ] {
+        let Some(stack) = way_to_shared(way) else { return };
+        assert_eq!(stack, expected);
+    }
+}
+
+#[test]
+fn a_recursion_is_shown_by_its_begin_and_its_inside() {
+    let Some(stack) = way_to_shared("recursing") else { return };
+    let expected = [
+        "write_shared",
+        "right",
+        "left",
+        "right",
+        "left",
+        "right",
+        "[recursion: calls left out]",
+        "right",
+        "left",
+        "recursing",
+    ];
+    assert_eq!(stack, expected);
+}

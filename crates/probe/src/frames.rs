@@ -24,7 +24,7 @@
 //! called code: the engine delivers a signal when they have come back to the code cache, so a handler finds
 //! what is kept whole (and empty: see above). A forked child has a copy, of a stack that is a copy.
 
-use crate::memory::{Plain, Reservation};
+use crate::memory::Reservation;
 use std::mem::offset_of;
 
 /// Frames there is room for. When they are used up, the outer half is forgotten: the nodes of the inner ones
@@ -55,9 +55,6 @@ pub struct Frame {
     pub node: u32,
     unused: u32,
 }
-
-// SAFETY: integers, and no padding.
-unsafe impl Plain for Frame {}
 
 const SIZE: usize = size_of::<Frame>();
 const _: () = assert!(size_of::<Header>() <= FIRST && SIZE == 24);
@@ -105,7 +102,13 @@ impl Frames {
 
     /// By its number, outermost first, from one on; zero is none.
     pub fn get(&self, number: usize) -> Frame {
-        self.memory.read_at(FIRST + number * SIZE)
+        let word = |at: usize| self.memory.word_at(FIRST + number * SIZE + at);
+        Frame {
+            at: word(offset_of!(Frame, at)),
+            return_address: word(offset_of!(Frame, return_address)),
+            node: word(offset_of!(Frame, node)) as u32,
+            unused: 0,
+        }
     }
 
     /// The number of the frame whose return address is there.
@@ -113,7 +116,7 @@ impl Frames {
         let (mut low, mut high) = (1, Frames::count(top) + 1);
         while low < high {
             let middle = low.midpoint(high);
-            match self.get(middle).at {
+            match self.memory.word_at(FIRST + middle * SIZE + offset_of!(Frame, at)) {
                 found if found == at => return Some(middle),
                 found if found > at => low = middle + 1,
                 _ => high = middle,
@@ -149,7 +152,7 @@ impl Frames {
 
     /// What the slot `PENDING` is to hold.
     pub fn pending(&self, top: u64) -> u64 {
-        let hooked = self.memory.read_at::<u64>(offset_of!(Header, hooked));
+        let hooked = self.memory.word_at(offset_of!(Header, hooked));
         self.get(Frames::count(top)).left().min(hooked)
     }
 }

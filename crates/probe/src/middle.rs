@@ -11,8 +11,8 @@
 
 mod path;
 
+use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
-use crate::memory::{Plain, Reservation};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, TICK_AT};
 use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
@@ -127,9 +127,6 @@ pub struct Rule {
     /// Where the caller's frame pointer is, from the return address on; zero if in the register.
     pub bp: i32,
 }
-
-// SAFETY: integers without padding.
-unsafe impl Plain for Rule {}
 
 /// A place in a function: a site, or where a call returns to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -277,14 +274,20 @@ impl Middle {
 
     /// Remembers a described access, if it is known how its frame is found.
     pub fn remember(&mut self, site: u32, node: u32, access: AccessId) {
+        // To be checked, all accesses must come to Rust.
+        if cfg!(feature = "check-stacks") {
+            return;
+        }
         if let Some(Rule { at, .. }) = self.rule(RuleKey::site(site)) {
             self.memory.write_at(row_of(site, node), Row { site, node, access, at });
         }
     }
 
     fn rule(&self, key: RuleKey) -> Option<Rule> {
-        let found = self.rule_memory.read_at::<u64>(key.row()) == key.0;
-        found.then(|| self.rule_memory.read_at(key.row() + offset_of!(RuleRow, rule)))
+        let word = |at| self.rule_memory.word_at(key.row() + at);
+        let rule = word(offset_of!(RuleRow, rule));
+        let found = word(offset_of!(RuleRow, key)) == key.0;
+        found.then_some(Rule { at: rule as i32, bp: (rule >> 32) as i32 })
     }
 
     /// Is it known how the frame is found from there?

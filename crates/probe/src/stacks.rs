@@ -159,6 +159,8 @@ impl Stacks {
             true => thread.slots.get(slot::TOP),
             false => FIRST as u64,
         };
+        #[cfg(feature = "check-stacks")]
+        self.check(probe, thread, spot, &stack, top);
         let mut fresh = std::mem::take(&mut thread.stacks.fresh);
         let met = self.unwind(thread, spot, &stack, top, MAX_FRAMES, &mut fresh);
         self.learn(thread, spot, &fresh);
@@ -262,6 +264,53 @@ impl Stacks {
             }
         }
         None
+    }
+
+    /// Are the frames that are known those that unwinding finds?
+    #[cfg(feature = "check-stacks")]
+    fn check(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        stack: &Range<u64>,
+        top: u64,
+    ) {
+        let mut all = Vec::new();
+        self.unwind(thread, spot, stack, FIRST as u64, MAX_FRAMES, &mut all);
+        // Unwinding gets lost in the loader's entry for functions that are bound late.
+        let is_loader = |frame: &Frame| {
+            let module = probe.modules.find(frame.return_address);
+            module.is_some_and(|module| module.path.contains("/ld-linux"))
+        };
+        if all.iter().any(is_loader) {
+            return;
+        }
+        let count = Frames::count(top);
+        let innermost = all.first().map_or(u64::MAX, |frame| frame.at);
+        let known = (1..=count).map(|number| thread.frames.get(number));
+        let known: Vec<_> = known.filter(|frame| frame.at >= innermost).collect();
+        let from = known.last().map_or(u64::MAX, |frame| frame.at);
+        let unwound: Vec<_> = all.iter().rev().filter(|frame| frame.at >= from).collect();
+        let pairs = known.iter().rev().zip(unwound.iter().rev());
+        let alike =
+            pairs.clone().all(|(a, b)| (a.at, a.return_address) == (b.at, b.return_address));
+        let whole = all.len() < MAX_FRAMES && count < 30_000;
+        let mut node = 0;
+        for frame in &unwound {
+            let address = frame.return_address;
+            node = self.tree().enter(node, address, || probe.modules.place_of(address));
+        }
+        let same_node = known.last().is_none_or(|frame| frame.node == node);
+        if !alike || whole && (known.len() != unwound.len() || !same_node) {
+            let show = |frame: &Frame| format!("{:x}:{:x}", frame.at, frame.return_address);
+            let known: Vec<_> = known.iter().map(show).collect();
+            let unwound: Vec<_> = all.iter().rev().map(show).collect();
+            crate::probe::fail(&format!(
+                "at {:x} known {known:?} but unwound {unwound:?}",
+                spot.pc
+            ));
+        }
     }
 
     /// Teaches the middle path how the frames of these places are found.

@@ -36,6 +36,9 @@ pub struct Frame {
     pub inlined: bool,
 }
 
+/// What stands in a stack for calls of a recursion that were left out, in a function's place.
+pub(crate) const RECURSION: &str = "[recursion: calls left out]";
+
 /// A place with its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceName {
@@ -48,6 +51,12 @@ pub struct PlaceName {
 }
 
 impl PlaceName {
+    /// Calls of a recursion that were left out.
+    pub(crate) fn recursion() -> PlaceName {
+        let frame = Frame { function: Some(RECURSION.to_owned()), ..Frame::default() };
+        PlaceName { module: None, offset: 0, frames: vec![frame] }
+    }
+
     /// For people: `bank.c:31 in withdraw`, or as much of it as is known. Paths below `base` are
     /// shown relative to it.
     pub fn text(&self, base: &Path) -> String {

@@ -231,6 +231,9 @@ fn named(
     offset: u64,
     symbols: &mut dyn Symbols,
 ) -> PlaceName {
+    if place == Place::RECURSION {
+        return PlaceName::recursion();
+    }
     let module = modules.get(&place.module).cloned();
     let frames = module.as_ref().map(|path| symbols.frames(path, offset)).unwrap_or_default();
     PlaceName { module, offset: place.offset, frames }
@@ -286,6 +289,18 @@ pub(crate) mod tests {
         let event = event(0, 1, 20, kind);
         world.begin(&event);
         world.end(&event);
+    }
+
+    #[test]
+    fn a_stack_says_where_calls_of_a_recursion_were_left_out() {
+        let mut world = World::default();
+        happen(&mut world, load(1, "/w/bank", 0x40_0000, 0x40_9000));
+        let place = |offset| Place { module: ModuleId(1), offset };
+        world.add_stack(StackId(1), vec![place(7), place(9), Place::RECURSION, place(21)]);
+        let names = world.stack_names(StackId(1), &mut Made);
+        let functions: Vec<_> =
+            names.iter().map(|name| name.frames[0].function.clone().unwrap()).collect();
+        assert_eq!(functions, ["f7", "f8", "[recursion: calls left out]", "f20"]);
     }
 
     #[test]

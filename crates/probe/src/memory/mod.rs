@@ -19,15 +19,6 @@ pub mod written;
 
 pub use own::note as note_own;
 
-/// What any bytes are a value of.
-///
-/// # Safety
-/// Integers, and `repr(C)` structures of them without padding.
-pub unsafe trait Plain: Copy {}
-
-// SAFETY: an integer.
-unsafe impl Plain for u64 {}
-
 /// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.
 #[derive(Debug)]
 pub struct Reservation {
@@ -83,11 +74,11 @@ impl Reservation {
         unsafe { self.start.add(offset).cast::<T>().write_unaligned(value) }
     }
 
-    /// Reads what was written at this offset, or by inserted code of the thread that asks.
-    pub fn read_at<T: Plain>(&self, offset: usize) -> T {
-        assert!(offset + size_of::<T>() <= self.length);
-        // SAFETY: inside the mapping, which is initialised (zero at first); any bytes are a `T`.
-        unsafe { self.start.add(offset).cast::<T>().read_unaligned() }
+    /// The word at this offset, as the owner or inserted code of its thread has left it.
+    pub fn word_at(&self, offset: usize) -> u64 {
+        assert!(offset + size_of::<u64>() <= self.length);
+        // SAFETY: inside the mapping, and zero at first.
+        unsafe { self.start.add(offset).cast::<u64>().read_unaligned() }
     }
 
     /// The first `count` words. Inserted code of one thread changes them; a reader in another

@@ -2,7 +2,7 @@
 //! inside the C library is shown where the program called it.
 
 use super::schema::Frame;
-use crate::names::file_name;
+use crate::names::{RECURSION, file_name};
 
 /// Libraries that belong to a language or to the system: their names up to the version.
 const LIBRARIES: [&str; 17] = [
@@ -36,8 +36,16 @@ const STANDARD: [&str; 7] =
 const STARTERS: [&str; 6] =
     ["_start", "__libc_start_main", "__libc_start_call_main", "start_thread", "clone", "clone3"];
 
-/// Does the frame belong to a runtime library?
+/// Does the frame stand for calls of a recursion that were left out?
+pub(super) fn is_recursion(frame: &Frame) -> bool {
+    frame.module.is_none() && frame.function.as_deref() == Some(RECURSION)
+}
+
+/// Does the frame belong to a runtime library, or to nobody?
 pub(super) fn is_runtime(frame: &Frame) -> bool {
+    if is_recursion(frame) {
+        return true;
+    }
     if frame.function.as_deref().is_some_and(|function| STARTERS.contains(&function)) {
         return true;
     }
@@ -128,6 +136,8 @@ mod tests {
         assert!(!is_runtime(&frame("/w/bank", "/w/include/c++/bank.h")));
         let start = Frame { function: Some("_start".into()), ..frame("/w/bank", "") };
         assert!(is_runtime(&start));
+        let recursion = Frame { module: None, function: Some(RECURSION.into()), ..start };
+        assert!(is_runtime(&recursion) && is_recursion(&recursion));
     }
 
     #[test]

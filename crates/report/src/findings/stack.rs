@@ -29,6 +29,10 @@ pub(super) fn named(
 pub fn stack_of(places: &[(String, u64)], library: &mut dyn Library) -> Vec<Frame> {
     let mut stack = Vec::new();
     for (depth, (module, offset)) in places.iter().enumerate() {
+        if *offset == Place::RECURSION.offset {
+            stack.extend(frames(&PlaceName::recursion()));
+            continue;
+        }
         let inside = offset.saturating_sub(u64::from(depth > 0));
         let known = as_symbols(library).frames(module, inside);
         let name =

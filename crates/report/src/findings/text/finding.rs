@@ -5,7 +5,7 @@ use super::line::{Line, beside};
 use super::words::{self, number, place};
 use super::{Style, snippet};
 use crate::findings::party::{Deed, Party};
-use crate::findings::runtime::is_runtime;
+use crate::findings::runtime::{is_recursion, is_runtime};
 use crate::findings::schema::{Finding, Frame, Report};
 use crate::paint::Tint;
 
@@ -232,7 +232,8 @@ impl Lister<'_> {
     /// runtime's business.
     fn shown(&self, stack: &[Frame]) -> Vec<usize> {
         let all = self.style.everything || stack.iter().all(is_runtime);
-        (0..stack.len()).filter(|at| all || *at == 0 || !is_runtime(&stack[*at])).collect()
+        let is_shown = |frame: &Frame| !is_runtime(frame) || is_recursion(frame);
+        (0..stack.len()).filter(|at| all || *at == 0 || is_shown(&stack[*at])).collect()
     }
 
     /// The callers among the frames to be shown.
@@ -247,7 +248,10 @@ impl Lister<'_> {
             let (callee, caller) = (pair[0], pair[1]);
             let inlined = stack[callee..caller].iter().all(|frame| frame.inlined);
             let relation = if inlined { "inlined into" } else { "called from" };
-            let line = format!("{relation} {}", place(&stack[caller], &self.style.base));
+            let line = match is_recursion(&stack[caller]) {
+                true => "and so on: calls of a recursion are left out".to_owned(),
+                false => format!("{relation} {}", place(&stack[caller], &self.style.base)),
+            };
             self.push(Line::new(6).tinted(Tint::Place, &line));
             self.source(&stack[caller]);
         }
