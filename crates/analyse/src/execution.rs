@@ -5,7 +5,7 @@
 
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
-use crate::order::{Order, Orders};
+use crate::order::{LockNote, Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
@@ -290,7 +290,7 @@ impl Execution {
     }
 
     /// See [`Orders::lock_note`].
-    pub fn lock_note(&mut self, lock: Address) -> Option<&mut u64> {
+    pub fn lock_note(&mut self, lock: Address) -> Option<&mut LockNote> {
         self.orders.lock_note(lock)
     }
 

@@ -4,6 +4,7 @@
 //! combinations of instruction and call stack, and of locks held at once, not as it has accesses.
 
 use crate::fast::cell::{Bytes, GRANULE};
+use crate::order::LockNote;
 use crate::touch::Kind;
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{Address, LockMode, Place, StackId};
@@ -314,36 +315,42 @@ pub struct Successors {
 /// No lock set is like this.
 pub const UNLIKE: u32 = u32::MAX;
 
+/// A lock set's number, and which lock sets it excludes for being alike; [`UNLIKE`] for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbered {
+    /// The number.
+    pub id: LockSetId,
+    /// See [`LockSets::alike`].
+    pub alike: u32,
+}
+
 impl Successors {
-    /// The number of the set of these locks, in the order in which they were taken. `note`: if it is one, a
-    /// word that is kept with the lock, zero at first.
+    /// The number of the set of these locks, in the order in which they were taken. `note`: if it is one, words
+    /// that are kept with the lock, zero at first. Of sets that are new, `fresh` is told.
     pub fn number(
         &mut self,
         sets: &LockSets,
         held: &[HeldLock],
-        note: Option<&mut u64>,
-    ) -> LockSetId {
-        if let [one] = held {
-            // Of what is taken with empty hands the lock itself remembers the last.
-            let taking = self.taking(one);
-            return match note {
-                Some(note) if (*note >> 32) as u32 == taking => LockSetId(*note as u32),
-                Some(note) => {
-                    let id = self.next(sets, LockSetId::default(), (taking, one));
-                    *note = u64::from(taking) << 32 | u64::from(id.0);
-                    id
-                }
-                None => self.next(sets, LockSetId::default(), (taking, one)),
-            };
+        note: Option<&mut LockNote>,
+        fresh: impl FnMut(LockSetId, Option<u32>),
+    ) -> Numbered {
+        let ([one], Some(note)) = (held, note) else {
+            let id = held.iter().fold(LockSetId::default(), |before, one| {
+                let taking = self.taking(one);
+                self.next(sets, before, (taking, one))
+            });
+            return Numbered { id, alike: self.alike(sets, id, fresh) };
+        };
+        // Of what is taken with empty hands the lock itself remembers the last.
+        let taking = self.taking(one);
+        if note[0] != taking {
+            let id = self.next(sets, LockSetId::default(), (taking, one));
+            *note = [taking, id.0, self.alike(sets, id, fresh)];
         }
-        held.iter().fold(LockSetId::default(), |before, one| {
-            let taking = self.taking(one);
-            self.next(sets, before, (taking, one))
-        })
+        Numbered { id: LockSetId(note[1]), alike: note[2] }
     }
 
-    /// Which lock sets one excludes for being alike; [`UNLIKE`] for none. Of a set that is new, `fresh` is told.
-    pub fn alike(
+    fn alike(
         &mut self,
         sets: &LockSets,
         id: LockSetId,

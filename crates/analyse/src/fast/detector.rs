@@ -9,7 +9,7 @@ pub use memory::FREED;
 use crate::execution::Execution;
 use crate::fast::SLOTS;
 use crate::fast::access::{
-    AccessId, Accesses, Description, LockSetId, LockSets, Record, Successors,
+    AccessId, Accesses, Description, LockSetId, LockSets, Numbered, Record, Successors,
 };
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
 use crate::fast::journal::Journal;
@@ -242,6 +242,8 @@ impl<P: Planes> FastHybrid<P> {
         use EventKind::*;
         let mut state = self.lock();
         let state = &mut *state;
+        let sized = state.with_size(event);
+        let event = sized.as_ref().unwrap_or(event);
         if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);
         }
@@ -344,12 +346,12 @@ impl<P: Planes> FastHybrid<P> {
                 [one] => execution.lock_note(one.lock),
                 _ => None,
             };
-            let id = successors.number(&self.locks, &held, note);
+            let tell = |id, alike| self.planes.note(id, alike);
+            let Numbered { id, alike } = successors.number(&self.locks, &held, note, tell);
             // A tick ends where the lock set changes.
             if member.locks != id {
                 member.locks = id;
-                let tell = |id, alike| self.planes.note(id, alike);
-                standing.set_alike(successors.alike(&self.locks, id, tell));
+                standing.set_alike(alike);
                 execution.advance(thread);
             }
         }
@@ -614,6 +616,14 @@ impl<P: Planes> FastHybrid<P> {
 }
 
 impl State {
+    /// If memory is given back and it is not said how much: the same event with its size.
+    fn with_size(&self, event: &Event) -> Option<Event> {
+        let EventKind::Free { address, size: 0 } = event.kind else { return None };
+        let kind = EventKind::Free { address, size: self.execution.size_of(address, 0) };
+        let Event { order, thread, place, stack, .. } = *event;
+        Some(Event { order, thread, place, stack, kind })
+    }
+
     /// Is a thread known, and its standing what its last event made it? Events of others that change it
     /// bring it up to date themselves.
     fn stands(&self, thread: ThreadId) -> bool {

@@ -82,6 +82,9 @@ impl Clocks {
     }
 }
 
+/// What is kept with a lock for whoever follows the orders: see [`Orders::lock_note`].
+pub type LockNote = [u32; 3];
+
 /// What the release of a lock's sides has published; in the full order only.
 #[derive(Debug, Default)]
 struct LockClocks {
@@ -89,8 +92,7 @@ struct LockClocks {
     exclusive: VectorClock,
     /// By those who shared it, which of most locks nobody does.
     shared: Option<Box<VectorClock>>,
-    /// See [`Orders::lock_note`].
-    note: u64,
+    note: LockNote,
 }
 
 impl LockClocks {
@@ -180,9 +182,9 @@ impl Orders {
         self.threads.advance(thread);
     }
 
-    /// A word that is kept with a lock that was ever released, for whoever follows the orders: what is known
+    /// Words that are kept with a lock that was ever released, for whoever follows the orders: what is known
     /// of a lock is found where the orders have just looked, and nowhere else. Zero at first.
-    pub fn lock_note(&mut self, lock: Address) -> Option<&mut u64> {
+    pub fn lock_note(&mut self, lock: Address) -> Option<&mut LockNote> {
         self.locks.get_mut(lock).map(|clocks| &mut clocks.note)
     }
 

@@ -4,8 +4,8 @@ use crate::monitor::Monitor;
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, EventKind, Family};
 use raddle_wire::log::{HeapBlock, Record};
-use rustc_hash::FxHashSet;
-use std::collections::{BTreeMap, VecDeque};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// So many blocks are remembered after they were given back, so that a use after that can be told of
 /// which block it was.
@@ -14,9 +14,10 @@ const FREED: usize = 1 << 14;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Tally {
-    heap: BTreeMap<u64, HeapBlock>,
+    /// By where they begin. Which one an address lies in is asked for a finding only.
+    heap: FxHashMap<u64, HeapBlock>,
     /// Blocks given back, and their beginnings in the order in which they were.
-    freed: BTreeMap<u64, HeapBlock>,
+    freed: FxHashMap<u64, HeapBlock>,
     order: VecDeque<u64>,
     counted: Counted,
     locks: FxHashSet<Address>,
@@ -97,8 +98,9 @@ impl Tally {
     }
 
     fn block_of(&self, address: Address) -> Option<HeapBlock> {
-        let within = |blocks: &BTreeMap<u64, HeapBlock>| {
-            let (_, block) = blocks.range(..=address.0).next_back()?;
+        let within = |blocks: &FxHashMap<u64, HeapBlock>| {
+            let before = blocks.values().filter(|block| block.start <= address);
+            let block = before.max_by_key(|block| block.start)?;
             (address.0 - block.start.0 < block.size).then_some(*block)
         };
         within(&self.heap).or_else(|| within(&self.freed))

@@ -3,7 +3,7 @@
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
 use crate::fast::cell::{LINE, granules, lines};
-use crate::fast::protocol::{Planes, Side, look, slots_of};
+use crate::fast::protocol::{Planes, SPECIAL, Side, look, slots_of};
 use crate::fast::special::Kept;
 use crate::touch::Kind;
 use raddle_model::Event;
@@ -30,10 +30,10 @@ impl<P: Planes> FastHybrid<P> {
         let remembered = address.saturating_add(size.min(FREED));
         for part in lines(address, remembered) {
             let mut suspects = Vec::new();
-            look(&self.planes, &standing, Side::Write, part, |s| {
+            let writers = look(&self.planes, &standing, Side::Write, part, |s| {
                 self.suspect(now, s, &mut suspects);
             });
-            for (granule, bytes) in granules(part.0, part.1) {
+            for (granule, bytes) in granules(part.0, part.1).filter(|_| writers & SPECIAL != 0) {
                 if let Some(special) = state.specials.get(granule) {
                     self.kept_suspects(now, granule, (bytes, &special.kept), &mut suspects);
                 }
@@ -43,9 +43,10 @@ impl<P: Planes> FastHybrid<P> {
         self.add_races(state, event.thread, races);
         self.clear(state, address, size);
         for part in lines(address, remembered) {
+            let marked = self.planes.sharers(Side::Write, part.0 / LINE) & SPECIAL != 0;
             for (granule, bytes) in granules(part.0, part.1) {
                 // At its ends a block may share a granule with a neighbour.
-                if state.specials.get(granule).is_some_and(|s| s.synchronisation) {
+                if marked && state.specials.get(granule).is_some_and(|s| s.synchronisation) {
                     let (slot, tick) = (standing.slot(), standing.tick());
                     let new = Kept { slot, tick, bytes, access };
                     state.specials.entry(granule).keep(new, |_| false);
