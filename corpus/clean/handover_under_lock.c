@@ -1,6 +1,6 @@
 // A message is written before a flag is set under the lock, and read by a thread that saw the flag under the
-// lock. Correct, because whoever sees the flag comes after; but only the values say so, not the order of
-// locks as such: a predicted finding is what the weak order must say here, an observed one would be wrong.
+// lock. Correct, because whoever sees the flag comes after: not the order of locks as such says so, but what the
+// one critical section read of the other.
 // clean
 #include "steps.h"
 #include "start.h"
@@ -12,7 +12,7 @@ int message;
 
 static void *producer(void *unused)
 {
-    message = 42; // suspected: message, predicted
+    message = 42;
     pthread_mutex_lock(&lock);
     ready = 1;
     pthread_mutex_unlock(&lock);
@@ -29,7 +29,7 @@ static void *consumer(void *unused)
         pthread_mutex_unlock(&lock);
         sched_yield();
     }
-    printf("%d\n", message); // suspected: message, predicted
+    printf("%d\n", message);
     return unused;
 }
 

@@ -6,11 +6,16 @@ use crate::hybrid::{History, Hybrid};
 use crate::order::{ConditionRule, Orders};
 use raddle_model::Event;
 use raddle_model::finding::Finding;
+use std::ops::Range;
 
 /// Watches an execution, event by event, in the order of [`Event::order`].
 pub trait Analyser {
     /// One more event.
     fn event(&mut self, event: &Event);
+
+    /// There is code that spins on these bytes, though it may not have run: what their writer does next
+    /// is told from what the write announces, even if nobody waits for it yet.
+    fn spun_on(&mut self, bytes: Range<u64>);
 
     /// There are no more events.
     fn end(&mut self) {}
@@ -97,6 +102,13 @@ impl Analyser for Detector {
         match self {
             Detector::Pairs(hybrid) => hybrid.event(event),
             Detector::States(helgrind) => helgrind.event(event),
+        }
+    }
+
+    fn spun_on(&mut self, bytes: Range<u64>) {
+        match self {
+            Detector::Pairs(hybrid) => hybrid.spun_on(bytes),
+            Detector::States(helgrind) => helgrind.spun_on(bytes),
         }
     }
 

@@ -234,6 +234,11 @@ impl Execution {
         self.orders.spun(touch.segment.thread, writes);
     }
 
+    /// There is code that spins on these bytes: see [`Orders::spun_on`].
+    pub fn spun_on(&mut self, bytes: Range<u64>) {
+        self.orders.spun_on(bytes);
+    }
+
     /// When plain reads of these bytes, which belong to one part, count as atomic.
     pub fn plain_reads(&self, bytes: Range<u64>) -> PlainReads {
         match (self.lock_touched, self.orders.is_synchronisation(bytes)) {

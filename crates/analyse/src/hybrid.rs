@@ -184,6 +184,10 @@ impl Analyser for Hybrid {
         self.findings.add(self.execution.take_cycles());
     }
 
+    fn spun_on(&mut self, bytes: Range<u64>) {
+        self.execution.spun_on(bytes);
+    }
+
     fn end(&mut self) {
         for (_, mut held_back) in std::mem::take(&mut self.held_back) {
             self.findings.add(held_back.decide(&VectorClock::default()));

@@ -9,7 +9,7 @@ use crate::names::{is_telling, overlap};
 use crate::roles::{self, INLINED, Operands, ROLES, WITH_CALLBACK};
 use crate::{expression, expression::Fault};
 use raddle_model::hook::Span;
-use raddle_model::{Expr, Hook, LockMode, Success};
+use raddle_model::{Dependences, Expr, Hook, LockMode, Success};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -302,6 +302,19 @@ impl Operands for Reader<'_> {
                 entry.at,
                 format!("unknown mode \"{other}\""),
                 nearest(other, ["exclusive", "shared"]),
+            )),
+        }
+    }
+
+    fn depends(&self) -> Result<Option<Dependences>, HookError> {
+        let Some(entry) = self.table.get("depends") else { return Ok(None) };
+        match self.source.string(entry)? {
+            "gomp" => Ok(Some(Dependences::Gomp)),
+            "kmp" => Ok(Some(Dependences::Kmp)),
+            other => Err(self.source.error(
+                entry.at,
+                format!("unknown form of dependences \"{other}\""),
+                nearest(other, ["gomp", "kmp"]),
             )),
         }
     }

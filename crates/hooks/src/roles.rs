@@ -6,7 +6,7 @@
 
 use crate::error::HookError;
 use raddle_model::hook::Span;
-use raddle_model::{Expr, Ignored, LockMode, Role};
+use raddle_model::{Dependences, Expr, Ignored, LockMode, Role};
 
 /// Name and operands of every role, in the order of `docs/hooks.md`.
 pub(crate) const ROLES: &[(&str, &[&str])] = &[
@@ -63,7 +63,7 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("team.begin", &["data"]),
     ("team.join", &[]),
     ("team.barrier", &[]),
-    ("task.create", &["data"]),
+    ("task.create", &["data", "depends"]),
     ("task.wait", &[]),
     ("transaction.start", &[]),
     ("transaction.commit", &[]),
@@ -99,6 +99,8 @@ pub(crate) trait Operands {
     fn on_entry(&self, key: &str) -> Result<Expr, HookError>;
     /// `mode`, if given.
     fn mode(&self) -> Result<Option<LockMode>, HookError>;
+    /// `depends`, if given.
+    fn depends(&self) -> Result<Option<Dependences>, HookError>;
     /// `reads` and `writes`, at least one stretch.
     fn spans(&self) -> Result<(Vec<Span>, Vec<Span>), HookError>;
 }
@@ -200,7 +202,9 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
             "team.begin" => Role::TeamBegin { data: from.on_entry("data")? },
             "team.join" => Role::TeamJoin,
             "team.barrier" => Role::TeamBarrier,
-            "task.create" => Role::TaskCreate { data: from.on_entry("data")? },
+            "task.create" => {
+                Role::TaskCreate { data: from.on_entry("data")?, depends: from.depends()? }
+            }
             "task.wait" => Role::TaskWait,
             "transaction.start" => Role::TransactionStart,
             "transaction.commit" => Role::TransactionCommit,
@@ -237,6 +241,11 @@ mod tests {
 
         fn on_entry(&self, key: &str) -> Result<Expr, HookError> {
             self.anytime(key)
+        }
+
+        fn depends(&self) -> Result<Option<Dependences>, HookError> {
+            self.0.borrow_mut().insert("depends".to_owned());
+            Ok(None)
         }
 
         fn mode(&self) -> Result<Option<LockMode>, HookError> {

@@ -139,6 +139,17 @@ pub struct Span {
     pub len: Expr,
 }
 
+/// How a call that makes a task is told what the task depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dependences {
+    /// As libgomp's `GOMP_task`: the eighth argument, if the seventh has bit 3. Numbers, then addresses;
+    /// those that are written come first.
+    Gomp,
+    /// As libomp's `__kmpc_omp_task_with_deps`: so many (fourth argument) records of address, length and
+    /// flags, at the fifth.
+    Kmp,
+}
+
 /// What a hooked function does. `object` is whatever identifies the thing synchronised on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
@@ -259,7 +270,7 @@ pub enum Role {
     /// `team.barrier`: the team's implicit barrier.
     TeamBarrier,
     /// `task.create`: the hook's callback is the task's function.
-    TaskCreate { data: Expr },
+    TaskCreate { data: Expr, depends: Option<Dependences> },
     /// `task.wait`
     TaskWait,
 

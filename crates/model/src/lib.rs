@@ -13,5 +13,5 @@ pub mod ids;
 pub mod lockset;
 
 pub use event::{AccessKind, Event, EventKind, Family, Ignored, LockMode, SyncObject};
-pub use hook::{Expr, Hook, Role, Success};
+pub use hook::{Dependences, Expr, Hook, Role, Success};
 pub use ids::{Address, ModuleId, Place, StackId, ThreadId};

@@ -220,6 +220,12 @@ impl<'a> FactsView<'a> {
 }
 
 impl FactsView<'_> {
+    /// Offsets of all instructions whose loads are spin reads.
+    pub fn spin_reads(&self) -> impl Iterator<Item = u64> + '_ {
+        let rows = self.spin_reads;
+        (0..rows.len() / ROW).map(move |i| row(rows, i).0)
+    }
+
     /// Are the loads of the instruction at this offset spin reads?
     pub fn is_spin_read(&self, offset: u64) -> bool {
         rows_at(self.spin_reads, offset).next().is_some()
@@ -300,6 +306,7 @@ mod tests {
         assert_eq!(view.inlined_at(0x55).collect::<Vec<_>>(), [1]);
         assert!(view.is_atomic(0x103) && !view.is_atomic(0x104) && !view.is_atomic(0xff));
         assert!(view.is_atomic(0x200) && !view.is_atomic(0x201));
+        assert_eq!(view.spin_reads().collect::<Vec<_>>(), [0x300, 0x310]);
         assert!(view.is_spin_read(0x300) && view.is_spin_read(0x310) && !view.is_spin_read(0x308));
         assert_eq!(view.wait_exit(0x400), Some(LoopCondition::Offset(0x8000)));
         assert_eq!(view.wait_exit(0x420), Some(LoopCondition::Register(3, -8)));

@@ -224,6 +224,19 @@ impl<P: Planes> FastHybrid<P> {
         self.look(Now { standing, thread, access }, side, part)
     }
 
+    /// There is code that spins on these bytes: see [`crate::Analyser::spun_on`].
+    pub fn spun_on(&self, (start, end): (u64, u64)) {
+        let mut state = self.lock();
+        if self.planes.covers(start, end) {
+            for (granule, _) in granules(start, end) {
+                if !state.specials.get(granule).is_some_and(|s| s.synchronisation) {
+                    self.take_from_planes(&mut state, granule);
+                }
+            }
+            state.execution.spun_on(start..end);
+        }
+    }
+
     fn look(&self, now: Now<'_>, side: Side, part: (u64, u64)) -> Outcome {
         let mut suspects = Vec::new();
         let writers =

@@ -153,6 +153,10 @@ impl Analyser for HelgrindPlus {
         self.findings.add(self.execution.take_cycles());
     }
 
+    fn spun_on(&mut self, bytes: Range<u64>) {
+        self.execution.spun_on(bytes);
+    }
+
     fn findings(&self) -> &[Finding] {
         self.findings.all()
     }

@@ -228,6 +228,11 @@ impl Orders {
         }
     }
 
+    /// There is code that spins on these bytes, though it may not have run.
+    pub fn spun_on(&mut self, bytes: Range<u64>) {
+        self.spun_on.extend(bytes);
+    }
+
     /// `thread` has read, under a lock, what others wrote under it: it comes after those writes in the
     /// weak order too, and after what their threads had come after, as far as the full order knows it.
     /// Gives all that.

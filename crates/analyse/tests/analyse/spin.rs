@@ -1,6 +1,7 @@
 //! Atomics rule 3: a loop that only reads until something changes waits for the write.
 
 use crate::dsl::*;
+use raddle_analyse::{Analyser, Options};
 use raddle_model::finding::Certainty::*;
 
 /// Thread 2 waits for the flag by reading it, thread 1 sets it when the data is there.
@@ -104,4 +105,28 @@ fn free_races_with_a_spin_read() {
     let script =
         [t(1).allocates(FLAG, 4), t(1).forks(2), t(2).spins_on(FLAG).at(1), t(1).frees(FLAG).at(2)];
     assert_eq!(run(HB, &script), [(1, 2, Observed)]);
+}
+
+/// Nobody waited yet when the flag was set, but the code that will is known.
+#[test]
+fn what_the_writer_does_next_is_told_apart_where_the_loop_is_known() {
+    let script = [
+        t(1).forks(2),
+        t(1).writes(Y).at(3),
+        t(1).writes(FLAG),
+        t(1).writes(X).at(1),
+        t(2).spins_on(FLAG),
+        t(2).reads(Y).at(4),
+        t(2).reads(X).at(2),
+    ];
+    let known = |known: bool| {
+        let mut detector = HB.detector(Options::default());
+        if known {
+            detector.spun_on(FLAG..FLAG + 4);
+        }
+        events(&script).iter().for_each(|event| detector.event(event));
+        places(detector.findings())
+    };
+    assert_eq!(known(true), [(1, 2, Observed)]);
+    assert_eq!(known(false), []);
 }

@@ -188,6 +188,14 @@ impl Analysis {
         Some((planes.window_bits(), planes.covers(start, start.saturating_add(length))))
     }
 
+    /// There is code that spins on these bytes.
+    pub fn spun_on(&self, start: u64, end: u64) {
+        match &self.work().engine {
+            Engine::Fast(fast) => fast.spun_on((start, end)),
+            Engine::Plain(plain) => lock(plain).detector.spun_on(start..end),
+        }
+    }
+
     /// Are accesses checked in shadow memory?
     pub fn is_fast(&self) -> bool {
         matches!(self.work().engine, Engine::Fast(_))

@@ -3,11 +3,13 @@
 //! A team is known by the stack address of the call that forked it. Its workers are found when they
 //! enter the body: by the body's function and data.
 
+use super::depends::{Dependence, Depends};
 use super::hooks::PendingKind;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::{Inside, ThreadState};
 use raddle_model::{Address, EventKind, Role, ThreadId};
+use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 
 /// What a callback's body is.
@@ -29,8 +31,8 @@ pub enum Body {
 #[derive(Debug, Default)]
 pub struct Teams {
     at_work: Mutex<Vec<Team>>,
-    /// Functions that were handed over as tasks.
-    tasks: Mutex<rustc_hash::FxHashSet<u64>>,
+    /// Functions that were handed over as tasks, and what these depend on.
+    tasks: Mutex<FxHashMap<u64, Depends>>,
     /// Functions that threads were made to run.
     thread_starts: Mutex<rustc_hash::FxHashSet<u64>>,
 }
@@ -53,9 +55,17 @@ impl Teams {
         self.lock().retain(|t| t.id != id);
     }
 
-    /// A task with this function was handed over.
-    pub fn add_task(&self, function: u64) {
-        self.tasks.lock().unwrap_or_else(|e| e.into_inner()).insert(function);
+    /// A task with this function was handed over, that depends on this.
+    pub fn add_task(&self, function: u64, depends: &[Dependence]) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(|e| e.into_inner());
+        tasks.entry(function).or_default().add(depends);
+    }
+
+    /// What the tasks of this function order when they begin, or end.
+    fn orders(&self, function: u64, end: bool) -> Vec<EventKind> {
+        let tasks = self.tasks.lock().unwrap_or_else(|e| e.into_inner());
+        let many = tasks.values().any(Depends::is_many);
+        tasks.get(&function).map(|depends| depends.events(end, many)).unwrap_or_default()
     }
 
     /// A thread was made to run this function.
@@ -68,7 +78,7 @@ impl Teams {
     }
 
     fn is_task(&self, function: u64) -> bool {
-        self.tasks.lock().unwrap_or_else(|e| e.into_inner()).contains(&function)
+        self.tasks.lock().unwrap_or_else(|e| e.into_inner()).contains_key(&function)
     }
 
     /// The team that runs `function(data)`, or the latest that runs `function`: some runtimes pass
@@ -130,8 +140,10 @@ pub fn begin(probe: &Probe, thread: &mut ThreadState, body: Body, spot: Spot) {
             thread.emit(probe, spot, EventKind::TeamBodyBegin { team });
         }
         Body::Task { function, data } => {
+            let orders = probe.monitor.teams.orders(function, false);
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskBegin { function, data });
+            orders.into_iter().for_each(|kind| thread.emit(probe, spot, kind));
         }
         Body::Plain | Body::Thread => {}
     }
@@ -146,6 +158,8 @@ pub fn end(probe: &Probe, thread: &mut ThreadState, body: Body, done: bool, spot
             thread.emit(probe, spot, EventKind::TeamBodyEnd { team });
         }
         Body::Task { function, data } => {
+            let orders = probe.monitor.teams.orders(function, true);
+            orders.into_iter().for_each(|kind| thread.emit(probe, spot, kind));
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskEnd { function, data });
         }

@@ -3,6 +3,7 @@
 
 pub mod bodies;
 pub mod channels;
+mod depends;
 pub mod hooks;
 pub mod masks;
 pub mod modules;

@@ -10,6 +10,9 @@ use raddle_wire::log::{Record, facts_file};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
+/// Of an x86-64 instruction, in bytes.
+const LONGEST_INSTRUCTION: usize = 15;
+
 /// A module and what is known of it.
 #[derive(Debug)]
 pub struct LoadedModule {
@@ -157,6 +160,7 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         all.insert(at, loaded.clone());
         modules.age.fetch_add(1, Ordering::Release);
     }
+    announce_spins(probe, &loaded);
     if let Some(scheduler) = &probe.scheduler {
         scheduler.module_loaded(&loaded);
     }
@@ -164,6 +168,28 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         debugger.module_loaded(&loaded);
     }
     announce(probe, &loaded);
+}
+
+/// Tells the detector of the variables that the module's code spins on, where they stand in the code.
+fn announce_spins(probe: &Probe, module: &LoadedModule) {
+    let (Some(analysis), Some(facts)) = (&probe.analysis, module.facts()) else { return };
+    if !probe.options.rules.spin_reads || module.private || facts.runtime() {
+        return;
+    }
+    for offset in facts.spin_reads() {
+        let pc = module.start + offset;
+        let mut bytes = [0; LONGEST_INSTRUCTION];
+        let read = process::read(pc, &mut bytes);
+        let Some(decoded) = raddle_decode::decode(&bytes[..read], pc) else { continue };
+        for operand in decoded.operands {
+            let form = &operand.address;
+            let fixed = form.base.is_none() && form.index.is_none() && form.segment.is_none();
+            let address = form.displacement as u64;
+            if fixed && (module.start..module.end).contains(&address) {
+                analysis.spun_on(address, address + u64::from(operand.size));
+            }
+        }
+    }
 }
 
 /// Is the file one of these, or a version of one: `libgomp.so.1.0.0` for `libgomp.so.1`?

@@ -3,8 +3,8 @@
 //! Releases are reported at the entry, before they take effect; acquisitions at the return, after
 //! they did: so an order seen in the events is an order of the program.
 
-use super::Created;
 use super::expression::{Call, evaluate};
+use super::{Created, depends};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -340,10 +340,14 @@ pub fn entered(
             }
             (team, 0)
         }
-        Role::TaskCreate { data } => {
+        Role::TaskCreate { data, depends } => {
             let function = hook.callback.as_ref().map_or(0, at_entry);
             let data = at_entry(data);
-            probe.monitor.teams.add_task(function);
+            let depends = depends.map(|form| {
+                let word = |at| target::word(at).unwrap_or(0);
+                depends::read(form, &call.arguments, spot.sp, word)
+            });
+            probe.monitor.teams.add_task(function, &depends.unwrap_or_default());
             let function = Address(function);
             thread.emit(probe, spot, EventKind::TaskCreate { function, data });
             (function, data)

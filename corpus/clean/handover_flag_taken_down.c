@@ -1,0 +1,36 @@
+// A flag under the lock says that there is a message; who finds it set takes it down. Correct, but not told from two
+// threads that count under the lock, in whichever order: the section writes what it has read.
+// clean
+#include "start.h"
+#include <sched.h>
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int full;
+int message;
+
+static void *producer(void *unused)
+{
+    message = 42; // suspected: message, predicted
+    pthread_mutex_lock(&lock);
+    full = 1;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void *consumer(void *unused)
+{
+    for (int seen = 0; !seen; sched_yield()) {
+        pthread_mutex_lock(&lock);
+        seen = full;
+        full = 0;
+        pthread_mutex_unlock(&lock);
+    }
+    printf("%d\n", message); // suspected: message, predicted
+    return unused;
+}
+
+int main(void)
+{
+    both(producer, consumer);
+    return 0;
+}
