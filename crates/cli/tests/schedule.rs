@@ -212,6 +212,21 @@ fn numbers_of_threads_and_processes() {
     assert_eq!(controlled(), (numbers, rest));
 }
 
+/// Every operation of the futex call returns what the kernel's does.
+#[test]
+fn futexes_by_hand() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "futexes.c") else { return };
+    let native = Command::new(scratch.path("program")).output().unwrap();
+    let native = String::from_utf8_lossy(&native.stdout).into_owned();
+    for seed in 1..=5 {
+        assert_eq!(
+            difference(&native, &execution(&scratch, seed, &["./program"]).1),
+            None,
+            "{seed}"
+        );
+    }
+}
+
 /// What the kernel says of the process and the machine is the same every time, and our mappings are none of the
 /// target's.
 #[test]

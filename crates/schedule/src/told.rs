@@ -51,6 +51,14 @@ impl Line {
         self.rights.ends_with('s')
     }
 
+    /// Where in this mapping the word of the file is that stands at `address` in another one, if both have it.
+    pub fn alias(&self, other: &Line, address: u64) -> Option<u64> {
+        let offset = other.offset + address.checked_sub(other.bytes.start)?;
+        let here = self.bytes.start + offset.checked_sub(self.offset)?;
+        let same = (&self.device, &self.inode) == (&other.device, &other.inode);
+        (same && self.bytes.contains(&here)).then_some(here)
+    }
+
     /// The same of a part of it.
     pub fn part(&self, bytes: Range<u64>) -> Line {
         let is_file = self.inode != "0";
@@ -287,6 +295,21 @@ mod tests {
         assert_eq!(rights("7f00a000-7f00b000 rw-s 0 00:01 7 /dev/shm/x"), Some((true, true)));
         assert_eq!(rights("7f00a000-7f00b000 r--p 0 08:01 7 /bin/true"), Some((false, false)));
         assert_eq!(rights(""), None);
+    }
+
+    #[test]
+    fn one_word_in_two_mappings() {
+        let [first, later, another] = [
+            "1000-4000 rw-s 00002000 00:01 17  /memfd:words",
+            "9000-a000 rw-s 00003000 00:01 17  /memfd:words",
+            "c000-d000 rw-s 00003000 00:01 18  /memfd:words",
+        ]
+        .map(|line| Line::parse(line).unwrap());
+        assert_eq!(first.alias(&later, 0x9010), Some(0x2010));
+        assert_eq!(later.alias(&first, 0x2010), Some(0x9010));
+        assert_eq!(later.alias(&first, 0x1010), None);
+        assert_eq!(later.alias(&first, 0x3010), None);
+        assert_eq!(another.alias(&later, 0x9010), None);
     }
 
     #[test]

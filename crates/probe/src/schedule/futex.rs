@@ -1,13 +1,14 @@
 //! The futex call, answered by us: under every lock, condition and semaphore of every library there
 //! is one, so this is all the blocking that synchronisation does.
 //!
-//! Addresses stand for themselves: within one process that is what the kernel's keys come to, but for
-//! memory mapped twice. A futex in memory shared with other processes is theirs too: a wake is passed
-//! on to the kernel, and a wait looks again and again.
+//! Addresses stand for themselves: within one process that is what the kernel's keys come to, but for shared memory,
+//! which may be mapped twice: there the first of a word's addresses stands for it. A futex in memory shared with other
+//! processes is theirs too: a wake is passed on to the kernel, and a wait looks again and again.
 
 use super::signals;
 use super::table::{Futex, Wait, Woken};
 use super::{Scheduler, calls};
+use crate::memory::kernel;
 use crate::memory::maps::mappings;
 use crate::memory::target;
 use crate::probe::Probe;
@@ -66,31 +67,34 @@ pub fn answer(
     if !futex.address.is_multiple_of(4) {
         return Some(error(libc::EINVAL));
     }
-    let is_shared = !is_private && !futex.is_end_of_thread() && is_shared(futex.address);
+    let shared = match is_private || futex.is_end_of_thread() {
+        true => None,
+        false => shared_key(futex.address),
+    };
     Some(match command {
         libc::FUTEX_WAIT => match futex.time(None) {
-            Ok(deadline) => futex.wait(u32::MAX, deadline, is_shared),
+            Ok(deadline) => futex.wait(u32::MAX, deadline, shared),
             Err(errno) => error(errno),
         },
         libc::FUTEX_WAIT_BITSET => match futex.time(Some(clock)) {
             _ if futex.last == 0 => error(libc::EINVAL),
-            Ok(deadline) => futex.wait(futex.last, deadline, is_shared),
+            Ok(deadline) => futex.wait(futex.last, deadline, shared),
             Err(errno) => error(errno),
         },
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let bits = if command == libc::FUTEX_WAKE { u32::MAX } else { futex.last };
-            let woken = futex.wake(futex.address, u64::from(futex.value.max(1)), bits);
-            if is_shared && woken < i64::from(futex.value) {
-                return None;
+            let count = u64::from(futex.value.max(1));
+            match shared {
+                None => futex.wake(futex.address, count, bits),
+                Some(key) => futex.wake_everywhere(key, count, bits, operation),
             }
-            woken
         }
         libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
             let compares = command == libc::FUTEX_CMP_REQUEUE;
             match target::half(futex.address) {
                 None => error(libc::EFAULT),
                 Some(now) if compares && now != futex.last => error(libc::EAGAIN),
-                Some(_) => futex.requeue(compares),
+                Some(_) => futex.requeue(),
             }
         }
         libc::FUTEX_WAKE_OP => futex.wake_op(),
@@ -177,14 +181,18 @@ impl Call<'_> {
         self.scheduler.lock().table.iter().any(|entry| entry.clear_id == self.address)
     }
 
-    fn wait(&mut self, bits: u32, deadline: Option<u64>, is_shared: bool) -> i64 {
+    fn wait(&mut self, bits: u32, deadline: Option<u64>, shared: Option<u64>) -> i64 {
         match target::half(self.address) {
             None => return error(libc::EFAULT),
             Some(now) if now != self.value => return error(libc::EAGAIN),
             Some(_) => {}
         }
-        if is_shared {
-            return self.wait_outside(deadline);
+        if let Some(key) = shared {
+            let result = self.wait_outside(Futex { address: key, bits }, deadline);
+            if let Some(entry) = self.scheduler.lock().entry(self.thread.id) {
+                entry.shared = None;
+            }
+            return result;
         }
         let futex = Futex { address: self.address, bits };
         let woken = self.block_on(futex, deadline);
@@ -207,12 +215,22 @@ impl Call<'_> {
         self.scheduler.block(self.probe, self.thread, wait, deadline, self.step)
     }
 
-    /// Somebody of another process may change the word and wake us.
-    fn wait_outside(&mut self, deadline: Option<u64>) -> i64 {
+    /// Somebody of another process may change the word and wake us, or a thread of this one wakes us.
+    fn wait_outside(&mut self, futex: Futex, deadline: Option<u64>) -> i64 {
+        let mut state = self.scheduler.lock();
+        let arrival = state.table.arrival();
+        if let Some(entry) = state.entry(self.thread.id) {
+            entry.shared = Some((futex, arrival));
+        }
+        drop(state);
+        let is_woken = |scheduler: &Scheduler, thread: &ThreadState| {
+            scheduler.lock().entry(thread.id).is_some_and(|entry| entry.shared.is_none())
+        };
         loop {
             match self.scheduler.block(self.probe, self.thread, Wait::Retry, deadline, self.step) {
                 Woken::Late => return error(libc::ETIMEDOUT),
                 Woken::Interrupted => return error(libc::EINTR),
+                Woken::Came(_) if is_woken(self.scheduler, self.thread) => return 0,
                 Woken::Came(_) if target::half(self.address) != Some(self.value) => return 0,
                 Woken::Came(_) => {}
             }
@@ -228,14 +246,31 @@ impl Call<'_> {
         woken as i64
     }
 
-    fn requeue(&self, counts_both: bool) -> i64 {
+    /// Those of this process first, and then those of others, whom the kernel knows.
+    fn wake_everywhere(&self, key: u64, count: u64, bits: u32, operation: u64) -> i64 {
+        let mut state = self.scheduler.lock();
+        let woken = state.table.wake_shared(key, count, bits);
+        if woken > 0 {
+            state.news();
+        }
+        drop(state);
+        if woken == count {
+            return woken as i64;
+        }
+        let rest = [self.address, operation, count - woken, 0, 0, u64::from(self.last)];
+        let others = kernel::call(libc::SYS_futex, rest);
+        if others < 0 && woken == 0 { others } else { woken as i64 + others.max(0) }
+    }
+
+    /// The kernel counts both, whether it was asked to compare or not.
+    fn requeue(&self) -> i64 {
         let mut state = self.scheduler.lock();
         let woken = state.table.wake_futex(self.address, u64::from(self.value), u32::MAX);
         let moved = state.table.requeue(self.address, self.other, u64::from(self.fourth as u32));
         if woken + moved > 0 {
             state.news();
         }
-        (if counts_both { woken + moved } else { woken }) as i64
+        (woken + moved) as i64
     }
 
     /// futex(2), FUTEX_WAKE_OP: changes the other word, wakes here, and there if the old value
@@ -337,7 +372,10 @@ fn error(errno: i32) -> i64 {
     -i64::from(errno)
 }
 
-/// Is this memory that another process may map as well?
-fn is_shared(address: u64) -> bool {
-    mappings().iter().any(|mapping| mapping.is_shared() && mapping.bytes.contains(&address))
+/// What stands for a word in memory that another process, or this one, may map as well; `None` if it is not.
+fn shared_key(address: u64) -> Option<u64> {
+    let mappings = mappings();
+    let mut shared = mappings.iter().filter(|mapping| mapping.is_shared());
+    let its = shared.clone().find(|mapping| mapping.bytes.contains(&address))?;
+    shared.find_map(|mapping| mapping.alias(its, address))
 }

@@ -20,6 +20,8 @@ pub struct Entry {
     pub wait: Wait,
     /// When it stops waiting, by our clock.
     pub deadline: Option<u64>,
+    /// The futex in memory shared with others that it looks at again and again, and when it came; taken by who wakes it.
+    pub shared: Option<(Futex, u64)>,
     /// Why it stopped waiting.
     pub woken: Woken,
     /// Where to write zero when it ends, and whom to wake.
@@ -109,6 +111,7 @@ impl Entry {
             step: Step::Start,
             wait: Wait::Nothing,
             deadline: None,
+            shared: None,
             woken: Woken::Came(0),
             clear_id,
             robust: 0,
@@ -253,6 +256,24 @@ impl Table {
             let Some((id, index)) = self.first_on(address, bits) else { break };
             if let Some(entry) = self.get_mut(id) {
                 entry.wake(Woken::Came(index));
+            }
+            woken += 1;
+        }
+        woken
+    }
+
+    /// The same of those who wait on one that is shared with others. In a replay it is written when they go on.
+    pub fn wake_shared(&mut self, key: u64, count: u64, bits: u32) -> u64 {
+        let mut woken = 0;
+        while woken < count {
+            let waiting = self.entries.values_mut().filter_map(|entry| {
+                let (futex, arrival) = entry.shared?;
+                (futex.address == key && futex.bits & bits != 0).then_some((arrival, entry))
+            });
+            let Some((_, entry)) = waiting.min_by_key(|(arrival, _)| *arrival) else { break };
+            entry.shared = None;
+            if matches!(entry.wait, Wait::Retry) {
+                entry.wake(Woken::Came(0));
             }
             woken += 1;
         }
