@@ -139,3 +139,31 @@ fn any_bytes() {
     }
     assert!(decoded_count > 100_000, "{decoded_count}");
 }
+
+#[test]
+fn what_puts_the_stack_pointer_anywhere() {
+    for (text, bytes, expected) in [
+        ("mov rsp, rcx", "48 89 cc", true),
+        ("mov rsp, [rdx + 0xa0]", "48 8b a2 a0 00 00 00", true),
+        ("xchg rsp, rax", "48 94", true),
+        ("pop rsp", "5c", true),
+        ("add rsp, rcx", "48 01 cc", true),
+        ("lea rsp, [rsp + rcx]", "48 8d 24 0c", true),
+        ("lea rsp, [rdi + 8]", "48 8d 67 08", true),
+        ("mov rsp, rbp", "48 89 ec", false),
+        ("leave", "c9", false),
+        ("lea rsp, [rbp - 0x28]", "48 8d 65 d8", false),
+        ("add rsp, 8", "48 83 c4 08", false),
+        ("sub rsp, rax", "48 29 c4", false),
+        ("and rsp, -16", "48 83 e4 f0", false),
+        ("push rsp", "54", false),
+        ("mov rax, rsp", "48 89 e0", false),
+        ("mov [rdi], rsp", "48 89 27", false),
+        ("cmp rsp, rax", "48 39 c4", false),
+        ("test rsp, rsp", "48 85 e4", false),
+        ("call .+5", "e8 00 00 00 00", false),
+        ("ret", "c3", false),
+    ] {
+        assert_eq!(decode(&hex(bytes), IP).expect(text).moves_stack, expected, "{text}");
+    }
+}

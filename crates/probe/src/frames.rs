@@ -16,9 +16,11 @@
 //!   `Decoded::moves_stack`), and when the kernel moves the thread (a signal's handler begins or returns).
 //!   One store each.
 //!
-//! A frame that is forgotten too early is found again by unwinding; one that is forgotten too late would
-//! show a wrong stack. What is left for that is code that returns to where no call is before, pushed by
-//! hand; there the value that is compared with the return address where it is, is all there is.
+//! A frame that is forgotten too early is found again by unwinding. One that is forgotten too late (code that
+//! returns to where no call is before, pushed by hand, as `swapcontext` does when a coroutine begins) is
+//! not believed: a stack is followed from the inside out, each frame lies where the layout of the one inside
+//! of it says, and only a known frame that lies exactly there, with the return address that is there now, is
+//! met; those between are dropped.
 //!
 //! Nothing is inserted that changes this in more than one instruction. The assembly and Rust, which do, are
 //! called code: the engine delivers a signal when they have come back to the code cache, so a handler finds

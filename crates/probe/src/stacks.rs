@@ -152,6 +152,13 @@ impl Stacks {
         if spot.sp == 0 {
             return 0;
         }
+        let node = self.find_frames(probe, thread, spot);
+        #[cfg(feature = "check-stacks")]
+        self.check(probe, thread, spot);
+        node
+    }
+
+    fn find_frames(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) -> u32 {
         let stack = stack_of(thread, spot);
         let end = std::mem::replace(&mut thread.stacks.stack_end, stack.end);
         let returns_are_watched = probe.instrumentation.watches_returns();
@@ -159,8 +166,6 @@ impl Stacks {
             true => thread.slots.get(slot::TOP),
             false => FIRST as u64,
         };
-        #[cfg(feature = "check-stacks")]
-        self.check(probe, thread, spot, &stack, top);
         let mut fresh = std::mem::take(&mut thread.stacks.fresh);
         let met = self.unwind(thread, spot, &stack, top, MAX_FRAMES, &mut fresh);
         self.learn(thread, spot, &fresh);
@@ -268,16 +273,10 @@ impl Stacks {
 
     /// Are the frames that are known those that unwinding finds?
     #[cfg(feature = "check-stacks")]
-    fn check(
-        &self,
-        probe: &Probe,
-        thread: &mut ThreadState,
-        spot: Spot,
-        stack: &Range<u64>,
-        top: u64,
-    ) {
+    fn check(&self, probe: &Probe, thread: &mut ThreadState, spot: Spot) {
+        let (stack, top) = (stack_of(thread, spot), thread.slots.get(slot::TOP));
         let mut all = Vec::new();
-        self.unwind(thread, spot, stack, FIRST as u64, MAX_FRAMES, &mut all);
+        self.unwind(thread, spot, &stack, FIRST as u64, MAX_FRAMES, &mut all);
         // Unwinding gets lost in the loader's entry for functions that are bound late.
         let is_loader = |frame: &Frame| {
             let module = probe.modules.find(frame.return_address);
@@ -295,14 +294,15 @@ impl Stacks {
         let pairs = known.iter().rev().zip(unwound.iter().rev());
         let alike =
             pairs.clone().all(|(a, b)| (a.at, a.return_address) == (b.at, b.return_address));
-        let whole = all.len() < MAX_FRAMES && count < 30_000;
+        // Where a stack begins, unwinding may end sooner or later, depending on what registers hold.
+        let whole = known.len() == unwound.len() && all.len() < MAX_FRAMES && count < 30_000;
         let mut node = 0;
         for frame in &unwound {
             let address = frame.return_address;
             node = self.tree().enter(node, address, || probe.modules.place_of(address));
         }
         let same_node = known.last().is_none_or(|frame| frame.node == node);
-        if !alike || whole && (known.len() != unwound.len() || !same_node) {
+        if !alike || whole && !same_node {
             let show = |frame: &Frame| format!("{:x}:{:x}", frame.at, frame.return_address);
             let known: Vec<_> = known.iter().map(show).collect();
             let unwound: Vec<_> = all.iter().rev().map(show).collect();
