@@ -125,7 +125,7 @@ fn an_operand_that_the_role_does_not_take() {
     );
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"function\"\ntimeout = 3",
-        "my.toml:6:1: unknown key \"timeout\"; expected address, arguments, callback, count, data, \
+        "my.toml:6:1: unknown key \"timeout\"; expected address, arguments, callback, count, data, depends, \
          exclusive, functions, handle, inlined, lock, mode, name, object, old, on, opaque, reads, role, size, start, \
          success, value or writes",
     );

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod demangled;
+pub mod depends;
 pub mod event;
 pub mod finding;
 pub mod hook;

@@ -3,11 +3,11 @@
 //! A team is known by the stack address of the call that forked it. Its workers are found when they
 //! enter the body: by the body's function and data.
 
-use super::depends::{Dependence, Depends};
 use super::hooks::PendingKind;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::{Inside, ThreadState};
+use raddle_model::depends::{Dependence, Depends};
 use raddle_model::{Address, EventKind, Role, ThreadId};
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;

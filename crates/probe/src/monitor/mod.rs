@@ -3,7 +3,6 @@
 
 pub mod bodies;
 pub mod channels;
-mod depends;
 pub mod hooks;
 pub mod masks;
 pub mod modules;

@@ -3,12 +3,13 @@
 //! Releases are reported at the entry, before they take effect; acquisitions at the return, after
 //! they did: so an order seen in the events is an order of the program.
 
+use super::Created;
 use super::expression::{Call, evaluate};
-use super::{Created, depends};
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
+use raddle_model::depends;
 use raddle_model::hook::{Hook, Role, Span, Success};
 use raddle_model::{AccessKind, Address, EventKind, Expr, Family, LockMode, SyncObject};
 

@@ -6,7 +6,9 @@
 //! it begins. A task is known by its function only, because libraries copy its data: tasks of one
 //! function depend on all that any of them does. That can hide a race, and invents none.
 
-use raddle_model::{Address, Dependences, EventKind, SyncObject};
+use crate::event::{EventKind, SyncObject};
+use crate::hook::Dependences;
+use crate::ids::Address;
 
 /// So many are told apart; a function whose tasks depend on more depends on everything.
 const MOST: usize = 64;
@@ -24,7 +26,9 @@ const ANYTHING: u64 = 1;
 /// Something a task depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dependence {
+    /// By its address.
     pub address: u64,
+    /// `out`, `inout` and the like.
     pub writes: bool,
 }
 
@@ -37,6 +41,7 @@ pub struct Depends {
 }
 
 impl Depends {
+    /// Tasks of the function depend on these, too.
     pub fn add(&mut self, more: &[Dependence]) {
         for dependence in more.iter().filter(|d| d.address != 0) {
             if self.some.contains(dependence) {
@@ -82,8 +87,8 @@ impl Depends {
     }
 }
 
-/// What the task that is being made depends on. `sp`: the stack pointer at the call's entry; `word`
-/// reads memory.
+/// What the task that is being made depends on. `sp`: the stack pointer around the call, where
+/// arguments beyond the sixth lie; `word` reads memory.
 pub fn read(
     form: Dependences,
     arguments: &[u64; 6],
@@ -92,7 +97,7 @@ pub fn read(
 ) -> Vec<Dependence> {
     match form {
         Dependences::Gomp => {
-            let (flags, list) = (word(sp + 8), word(sp + 16));
+            let (flags, list) = (word(sp), word(sp + 8));
             if flags & GOMP_DEPENDS == 0 || list == 0 {
                 return Vec::new();
             }
@@ -171,7 +176,7 @@ mod tests {
     fn libgomps_lists() {
         for list in [&[2, 1, 0x200, 0x100][..], &[0, 2, 1, 0, 1, 0x200, 0x100]] {
             for (flags, expected) in [(GOMP_DEPENDS, &[WRITTEN, READ][..]), (0, &[])] {
-                let words = [&[0, flags, 0x1018], list].concat();
+                let words = [&[flags, 0x1010], list].concat();
                 let word = memory(0x1000, &words);
                 assert_eq!(read(Dependences::Gomp, &[0; 6], 0x1000, word), expected);
             }
