@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn ticks_grow_and_have_no_byte_of_all_ones() {
-        for start in [0, 0xfd, 0xfe_fe, 0xfefe_fe, 0x1_fefe_fe, 0x77_fe] {
+        for start in [0, 0xfd, 0xfefe, 0x00fe_fefe, 0x01fe_fefe, 0x77fe] {
             let mut tick = start;
             for _ in 0..600 {
                 let next = after(tick);
