@@ -78,7 +78,7 @@ impl Tree {
         let outside = match gap {
             Some(gap) => gap + 1,
             None if repeats().count() + 1 >= REPEATED => {
-                let (first, _) = repeats().last()?;
+                let (first, _) = repeats().next_back()?;
                 (first + 1).checked_sub(OUTER)?
             }
             None => return None,
