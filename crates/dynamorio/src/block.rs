@@ -227,6 +227,18 @@ impl Point<'_> {
         Scratch { register }
     }
 
+    /// Inserts an instruction of the application's that needs the state of AVX-512 and changes nothing:
+    /// `kmovq k0, k0`.
+    pub(crate) fn use_masks(&mut self) {
+        // SAFETY: `at` is current; the list takes over the instruction. The processor has it (AVX512BW).
+        unsafe {
+            let mask = reg(dr::DR_REG_K0 as dr::reg_id_t);
+            let new = dr::instr_create_1dst_1src(self.context, dr::OP_kmovq as i32, mask, mask);
+            dr::instr_set_translation(new, dr::instr_get_app_pc(self.at));
+            dr::instrlist_preinsert(self.list, self.at, new);
+        }
+    }
+
     /// Gives a register back.
     pub fn release(&mut self, scratch: Scratch) {
         // SAFETY: the register was reserved at this point.

@@ -9,6 +9,7 @@ use crate::slots::Slots;
 use crate::{FALSE, TRUE};
 use dynamorio_sys as dr;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A client of the engine. All methods may be called by several threads at once.
 pub trait Client: Sync + Sized + 'static {
@@ -103,6 +104,11 @@ pub fn register<C: Client>(spill_registers: u32) -> Result<(), &'static str> {
 /// not make the same block again.
 const EMIT: dr::dr_emit_flags_t = dr::dr_emit_flags_t::DR_EMIT_STORE_TRANSLATIONS;
 
+/// Does the engine keep the state of AVX-512? It begins to when it sees an instruction that needs it, and
+/// overlooks those that write `ymm16` to `ymm31`, if a client has blocks decoded: then our code, at the
+/// end of the block, would destroy what libc's string functions have there. So it is shown one.
+static WIDE_STATE: AtomicBool = AtomicBool::new(false);
+
 unsafe extern "C" fn on_plan<C: Client>(
     context: *mut c_void,
     tag: *mut c_void,
@@ -134,6 +140,9 @@ unsafe extern "C" fn on_insert<C: Client>(
     unsafe {
         let client = C::instance();
         let mut point = Point::new(context, list, at, client.slots());
+        if !WIDE_STATE.swap(true, Ordering::Relaxed) && std::is_x86_feature_detected!("avx512bw") {
+            point.use_masks();
+        }
         let last = point.is_last();
         client.insert(&mut point, &mut *user_data.cast::<C::Plan>());
         if last {
