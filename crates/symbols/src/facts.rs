@@ -19,7 +19,7 @@ use crate::matching::{Glob, Matcher};
 use crate::symtab::SymbolKind;
 use crate::waiting;
 use raddle_decode::ConditionAt;
-use raddle_model::Hook;
+use raddle_model::{Hook, Role};
 use raddle_wire::facts::{LoopCondition, ModuleFacts, WaitExit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -137,7 +137,9 @@ fn entries(binary: &Binary, hooks: &[Hook]) -> BTreeMap<u64, u32> {
 /// only: its slow paths would take locks that nobody is ever seen to release.
 fn half_seen_libraries<'a>(binary: &Binary, hooks: &'a [Hook]) -> BTreeSet<&'a str> {
     let own_code = binary.dwarf.as_ref().is_some_and(|s| describes_own_code(&s.borrow()));
-    let inlined = hooks.iter().filter(|hook| !own_code && !hook.inlined.is_empty());
+    // What only says that something is no event takes nothing that it could fail to give back.
+    let works = |hook: &&Hook| !hook.inlined.is_empty() && hook.role != Role::Function;
+    let inlined = hooks.iter().filter(|hook| !own_code && works(hook));
     inlined.map(|hook| &*hook.library).collect()
 }
 
