@@ -80,6 +80,7 @@ impl Engine {
                 false => ConditionRule::AllSignallers,
             },
             lock_touched: rules.lock_touched,
+            handovers: rules.precise_conditions,
             ..Options::default()
         };
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
@@ -91,9 +92,10 @@ impl Engine {
         let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         let observed_only = kind == DetectorKind::HappensBefore;
-        let execution = match observed_only {
-            true => execution,
-            false => execution.with_lock_order().with_handovers(),
+        let execution = match (observed_only, options.handovers) {
+            (true, _) => execution,
+            (false, true) => execution.with_lock_order().with_handovers(),
+            (false, false) => execution.with_lock_order(),
         };
         Engine::Fast(Box::new(FastHybrid::new(shadow, execution, observed_only)))
     }
