@@ -277,12 +277,14 @@ impl Stacks {
         let (stack, top) = (stack_of(thread, spot), thread.slots.get(slot::TOP));
         let mut all = Vec::new();
         self.unwind(thread, spot, &stack, FIRST as u64, MAX_FRAMES, &mut all);
-        // Unwinding gets lost in the loader's entry for functions that are bound late.
-        let is_loader = |frame: &Frame| {
-            let module = probe.modules.find(frame.return_address);
-            module.is_some_and(|module| module.path.contains("/ld-linux"))
+        // Unwinding gets lost in the loader's entry for functions that are bound late, and where the C++
+        // runtime puts the address of a landing pad in place of one to return to.
+        let is_odd = |address: u64| {
+            let module = probe.modules.find(address);
+            let is_of = |name| module.as_ref().is_some_and(|module| module.path.contains(name));
+            is_of("/ld-linux") || is_of("/libgcc_s")
         };
-        if all.iter().any(is_loader) {
+        if is_odd(spot.pc) || all.iter().any(|frame| is_odd(frame.return_address)) {
             return;
         }
         let count = Frames::count(top);
