@@ -60,7 +60,7 @@ pub struct Layout {
     /// What the slots `PENDING` and `OPAQUE` held before it.
     pub outer_pending: u64,
     pub outer_inside: u64,
-    /// The first argument of a call that the assembly noted at its entry.
+    /// Its first argument.
     pub argument: u64,
     /// Not zero if the entries of calls may be noted by the assembly.
     pub idle: u64,
@@ -117,11 +117,11 @@ impl QuickTable {
     }
 
     /// Notes a pending call as the assembly would: the one that returns to the row's address, when the
-    /// stack pointer is `sp`. What the slots held before it: `outer`.
-    pub fn note_frame(&mut self, returns_to: u64, sp: u64, outer: (u64, u64)) {
+    /// stack pointer is `sp`, with its first argument. What the slots held before it: `outer`.
+    pub fn note_frame(&mut self, returns_to: u64, (sp, argument): (u64, u64), outer: (u64, u64)) {
         let row: *mut Row = self.row(returns_to);
         let layout = self.layout();
-        (layout.frame_sp, layout.frame) = (sp, row);
+        (layout.frame_sp, layout.argument, layout.frame) = (sp, argument, row);
         (layout.outer_pending, layout.outer_inside) = outer;
     }
 

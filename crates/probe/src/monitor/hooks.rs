@@ -105,7 +105,7 @@ pub fn enter(
         return;
     }
     learn_call(probe, thread, index, spot);
-    if !push_quietly(probe, thread, index, after, returns_to) {
+    if !push_quietly(probe, thread, (index, arguments[0]), after, returns_to) {
         let what = PendingKind::Hook { index, arguments, object, other };
         push(thread, what, after, returns_to);
     }
@@ -139,7 +139,7 @@ fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
     }
     let Some(mut quick) = thread.quick.take() else { return };
     let site = match quiet {
-        Some(Quiet::Return) => UNKNOWN,
+        Some(Quiet::Return { .. }) => UNKNOWN,
         _ => thread.slots.get(slot::NUMBER) as u32,
     };
     let age = thread.places.age();
@@ -153,7 +153,11 @@ fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
             site,
             age,
             return_site: UNKNOWN,
-            failure_bits: tally.as_ref().map_or(0, |tally| tally.failure_bits),
+            failure_bits: match (tally, quiet) {
+                (Some(tally), _) => tally.failure_bits,
+                (None, Some(Quiet::Return { failure_bits })) => *failure_bits,
+                (None, _) => 0,
+            },
             entered: 0,
             succeeded: 0,
             place: spot.place,
@@ -178,7 +182,7 @@ pub fn learn_return(probe: &Probe, thread: &mut ThreadState, pc: u64, site: u32)
 fn push_quietly(
     probe: &Probe,
     thread: &mut ThreadState,
-    index: u32,
+    (index, argument): (u32, u64),
     sp: u64,
     returns_to: u64,
 ) -> bool {
@@ -189,10 +193,10 @@ fn push_quietly(
     let Some(quick) = &mut thread.quick else { return false };
     let row = quick.row(returns_to);
     let known = row.returns_to == returns_to && row.hook == index && row.return_site != UNKNOWN;
-    if quiet != Some(Quiet::Return) || jumped || !known {
+    if !matches!(quiet, Some(Quiet::Return { .. })) || jumped || !known {
         return false;
     }
-    quick.note_frame(returns_to, sp, outer);
+    quick.note_frame(returns_to, (sp, argument), outer);
     thread.slots.set(slot::PENDING, sp);
     true
 }

@@ -39,6 +39,7 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
             (vec![requested], vec![EventKind::LockAcquired { lock, mode: *mode }])
         }
         Role::LockRelease { mode, .. } => {
+            judged = true;
             (vec![EventKind::LockReleased { lock, mode: *mode }], vec![])
         }
         Role::ConditionSignal { .. } => {
@@ -71,13 +72,7 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
         }
         _ => return None,
     };
-    let failure_bits = match hook.success {
-        _ if !judged => 0,
-        Success::Always => 0,
-        // Another success than zero is rare, and judged as if it could be a failure.
-        Success::Zero | Success::Equals(0) | Success::ZeroOr(_) => u32::MAX,
-        _ => return None,
-    };
+    let failure_bits = if judged { failure_bits(hook.success)? } else { 0 };
     let simple = hook.opaque && hook.callback.is_none();
     let names = |kinds: Vec<EventKind>| {
         kinds.iter().filter(|kind| wants(kind.family())).map(EventKind::name).collect()
@@ -85,13 +80,23 @@ pub fn tally(hook: &Hook, wants: impl Fn(Family) -> bool) -> Option<Tally> {
     simple.then(|| Tally { entry: names(entry), success: names(success), failure_bits })
 }
 
+/// The bits of the result that are zero when a call succeeded, if that is how it is told.
+fn failure_bits(success: Success) -> Option<u32> {
+    match success {
+        Success::Always => Some(0),
+        // Another success than zero is rare, and judged as if it could be a failure.
+        Success::Zero | Success::Equals(0) | Success::ZeroOr(_) => Some(u32::MAX),
+        _ => None,
+    }
+}
+
 /// The end of a call that is nothing to a detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quiet {
     /// The entry, of a thread that holds no lock: see `Analysis::is_idle`. The object is the first argument.
     Entry,
-    /// The return: [`left`] does nothing.
-    Return,
+    /// The return, unless one of these bits of the result is set: [`left`] does nothing.
+    Return { failure_bits: u32 },
 }
 
 /// The quiet end of a hook's calls, if they have one.
@@ -101,13 +106,16 @@ pub fn quiet(hook: &Hook) -> Option<Quiet> {
     }
     match &hook.role {
         Role::LockAcquire { object: Expr::Arg(1), .. } => Some(Quiet::Entry),
-        Role::LockRelease { .. }
-        | Role::ConditionSignal { .. }
+        // Who may not release a lock has not.
+        Role::LockRelease { object: Expr::Arg(1), .. } => {
+            failure_bits(hook.success).map(|failure_bits| Quiet::Return { failure_bits })
+        }
+        Role::ConditionSignal { .. }
         | Role::ConditionBroadcast { .. }
         | Role::SemaphorePost { .. }
-        | Role::Free { .. } => Some(Quiet::Return),
+        | Role::Free { .. } => Some(Quiet::Return { failure_bits: 0 }),
         Role::Range { reads, writes } if !reads.iter().chain(writes).any(is_late) => {
-            Some(Quiet::Return)
+            Some(Quiet::Return { failure_bits: 0 })
         }
         _ => None,
     }
