@@ -138,7 +138,8 @@ fn entries(binary: &Binary, hooks: &[Hook]) -> BTreeMap<u64, u32> {
 fn half_seen_libraries<'a>(binary: &Binary, hooks: &'a [Hook]) -> BTreeSet<&'a str> {
     let own_code = binary.dwarf.as_ref().is_some_and(|s| describes_own_code(&s.borrow()));
     // What only says that something is no event takes nothing that it could fail to give back.
-    let works = |hook: &&Hook| !hook.inlined.is_empty() && hook.role != Role::Function;
+    let hides = |hook: &Hook| hook.role == Role::Function && hook.opaque;
+    let works = |hook: &&Hook| !hook.inlined.is_empty() && !hides(hook);
     let inlined = hooks.iter().filter(|hook| !own_code && works(hook));
     inlined.map(|hook| &*hook.library).collect()
 }
