@@ -33,6 +33,10 @@ use std::iter::repeat;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// How often the lock is tried before its waiter sleeps. It is held for less than a microsecond, and to sleep and be woken
+/// takes ten: with 300 tries two threads that do little else than lock took 10.2 s of processor time instead of 16.6.
+const SPINS: usize = 300;
+
 /// What became of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -343,6 +347,12 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
+        for _ in 0..SPINS {
+            if let Ok(state) = self.state.try_lock() {
+                return state;
+            }
+            std::hint::spin_loop();
+        }
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
