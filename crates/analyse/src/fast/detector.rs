@@ -2,9 +2,11 @@
 
 mod judge;
 mod memory;
+mod quick;
 mod section;
 
 pub use memory::FREED;
+pub use quick::Own;
 
 use crate::execution::Execution;
 use crate::fast::SLOTS;
@@ -20,17 +22,17 @@ use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race};
-use crate::order::Order;
+use crate::order::{Order, Shards};
 use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::Finding;
 use raddle_model::lockset::HeldLock;
-use raddle_model::{AccessKind, Event, EventKind, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use section::Section;
 use smallvec::SmallVec;
 use std::iter::repeat;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How often the lock is tried before its waiter sleeps. It is held for less than a microsecond, and to sleep and be woken
@@ -63,6 +65,12 @@ pub struct FastHybrid<P> {
     accesses: Accesses,
     locks: LockSets,
     found: AtomicUsize,
+    /// Locks, for threads that follow them by themselves ([`quick`]).
+    shards: Arc<Shards>,
+    handovers: bool,
+    /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
+    /// no thread goes on by itself.
+    bases: [AtomicU64; SLOTS],
     state: Mutex<State>,
 }
 
@@ -92,8 +100,6 @@ struct Member {
 /// What is known of a slot beside its planes.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The chain's ticks up to this one are forgotten; cells count from here.
-    base: u64,
     /// From which tick on which thread wrote its planes, in order.
     tenants: Vec<(u64, ThreadId)>,
 }
@@ -116,6 +122,7 @@ struct Now<'a> {
 impl<P: Planes> FastHybrid<P> {
     /// Before the first event. `execution` must not have more than [`SLOTS`] chains.
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
+        let (shards, handovers) = (Arc::clone(execution.shards()), execution.follows_handovers());
         let state = State {
             used: 0,
             execution,
@@ -131,6 +138,9 @@ impl<P: Planes> FastHybrid<P> {
             accesses: Accesses::default(),
             locks: LockSets::default(),
             found: AtomicUsize::new(0),
+            shards,
+            handovers,
+            bases: Default::default(),
             state: Mutex::new(state),
         }
     }
@@ -261,9 +271,25 @@ impl<P: Planes> FastHybrid<P> {
         let state = &mut *state;
         let sized = state.with_size(event);
         let event = sized.as_ref().unwrap_or(event);
+        // Memory that comes and goes changes nothing in where its thread stands.
+        let apart = matches!(event.kind, Allocate { .. } | Free { .. } | MemoryRenewed { .. });
+        if matches!(event.kind, ThreadStart { .. }) || !state.threads.contains_key(&event.thread) {
+            // It finds a chain, perhaps somebody else's; its creator may have to publish.
+            self.take_over_all(state);
+        }
+        if !apart {
+            self.catch_up(state, event.thread);
+        }
+        for thread in state.execution.concerned(event) {
+            self.take_over(state, thread);
+        }
         if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);
         }
+        let leaving: SmallVec<[Address; 2]> = match event.kind {
+            ThreadExit => state.execution.each_lock(event.thread).map(|held| held.lock).collect(),
+            _ => SmallVec::new(),
+        };
         state.execution.before(event);
         self.recall(state, event, journal);
         let held = state.execution.holds_locks(event.thread);
@@ -287,12 +313,15 @@ impl<P: Planes> FastHybrid<P> {
             _ => {}
         }
         state.execution.finish(event);
+        state.execution.note_holders(&event.kind, &leaving);
         let holds = state.execution.holds_locks(event.thread);
         let cycles = state.execution.take_cycles();
         self.add(&mut state.findings, cycles);
-        self.refresh(state, event.thread);
+        if !apart {
+            self.refresh(state, event.thread);
+        }
         self.settle(state, event);
-        if let Some(member) = state.threads.get_mut(&event.thread) {
+        if let Some(member) = state.threads.get_mut(&event.thread).filter(|_| !apart) {
             member.section.event(&event.kind, (held, holds), journal.count);
         }
         for robbed in state.execution.take_robbed() {
@@ -306,8 +335,10 @@ impl<P: Planes> FastHybrid<P> {
             let threads: Vec<ThreadId> = state.threads.keys().copied().collect();
             threads.into_iter().for_each(|thread| self.refresh(state, thread));
         }
-        if matches!(event.kind, ThreadExit) {
-            state.threads.remove(&event.thread);
+        match event.kind {
+            ThreadExit => drop(state.threads.remove(&event.thread)),
+            _ if apart => {}
+            _ => self.let_go(state, event.thread),
         }
     }
 
@@ -338,9 +369,12 @@ impl<P: Planes> FastHybrid<P> {
         if races.is_empty() {
             return;
         }
-        let follows = state.execution.follows_handovers();
-        let races = match state.threads.get_mut(&thread).filter(|_| follows) {
-            Some(member) => member.held_back.sort(races, state.execution.locks(thread)),
+        let races = match state.threads.get_mut(&thread).filter(|_| self.handovers) {
+            Some(Member { standing, held_back, .. }) => {
+                let certain = held_back.sort(races, standing.locks() != LockSetId::default());
+                standing.set_holds_back(!held_back.is_empty());
+                certain
+            }
             None => races.into_iter().map(|(race, _)| race).collect(),
         };
         self.add(&mut state.findings, races);
@@ -358,19 +392,15 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Brings a thread's standing up to date.
     fn refresh(&self, state: &mut State, thread: ThreadId) {
-        let State { execution, threads, slots, used, specials, successors, .. } = state;
+        self.take_over(state, thread);
+        let State { execution, threads, slots, used, successors, .. } = &mut *state;
         let member = threads.entry(thread).or_default();
         let standing = &member.standing;
         let version = execution.locks_version(thread);
         if member.version != version {
             member.version = version;
             let held: SmallVec<[HeldLock; 4]> = execution.each_lock(thread).collect();
-            let note = match held[..] {
-                [one] => execution.lock_note(one.lock),
-                _ => None,
-            };
-            let tell = |id, alike| self.planes.note(id, alike);
-            let Numbered { id, alike } = successors.number(&self.locks, &held, note, tell);
+            let Numbered { id, alike } = self.number(successors, &held);
             // A tick ends where the lock set changes.
             if member.locks != id {
                 member.locks = id;
@@ -389,10 +419,13 @@ impl<P: Planes> FastHybrid<P> {
         if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
             slot.tenants.push((stamp.tick, thread));
         }
-        if stamp.tick - slot.base > u64::from(LAST_TICK) {
+        let base = &self.bases[number];
+        if stamp.tick - base.load(Ordering::Relaxed) > u64::from(LAST_TICK) {
+            self.take_over_all(state);
+            let State { threads, specials, .. } = &mut *state;
             // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
             // The lowest bytes of a tick stay what they are: none is to become 0xff.
-            slot.base = stamp.tick & !0xff_ffff;
+            base.store(stamp.tick & !0xff_ffff, Ordering::Relaxed);
             specials.forget_slot(number);
             for Member { standing, .. } in threads.values() {
                 standing.set_known(number, 0, 0);
@@ -402,7 +435,8 @@ impl<P: Planes> FastHybrid<P> {
             }
             self.planes.clear_slot(number);
         }
-        let tick = (stamp.tick - slots[number].base) as u32;
+        let State { execution, threads, .. } = state;
+        let tick = self.in_cells(number, stamp.tick);
         let Some(Member { standing, .. }) = threads.get(&thread) else { return };
         standing.mute(execution.muted(thread));
         standing.set_undecided(execution.is_undecided(thread));
@@ -410,10 +444,27 @@ impl<P: Planes> FastHybrid<P> {
         standing.set(number, tick, locks);
         let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
         let known = known(Order::Weak).zip(known(Order::Full)).take(execution.width());
-        for ((number, slot), (weak, full)) in slots.iter().enumerate().zip(known) {
-            let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
-            standing.set_known(number, after(weak), after(full));
+        for (slot, (weak, full)) in known.enumerate() {
+            standing.set_known(slot, self.in_cells(slot, weak), self.in_cells(slot, full));
         }
+    }
+
+    /// The number of a lock set. That of a lock taken with empty hands the lock itself remembers.
+    fn number(&self, successors: &mut Successors, held: &[HeldLock]) -> Numbered {
+        if let [one] = held
+            && let Some((known, [id, alike])) =
+                self.shards.with(one.lock, |lock| lock.name(one)).flatten()
+            && known == *one
+        {
+            return Numbered { id: LockSetId(id), alike };
+        }
+        let tell = |id, alike| self.planes.note(id, alike);
+        let numbered = successors.number(&self.locks, held, tell);
+        if let [one] = held {
+            let name = [numbered.id.0, numbered.alike];
+            self.shards.with(one.lock, |lock| lock.set_name(*one, name));
+        }
+        numbered
     }
 
     /// Tells a thread what of its past cannot race any more. Not at events of locks, which are many and
@@ -425,8 +476,20 @@ impl<P: Planes> FastHybrid<P> {
         }
         if let Some(member) = state.threads.get(&event.thread) {
             let standing = &member.standing;
-            standing.set_settled(state.settled(standing.slot()).min(standing.tick()));
+            standing.set_settled(self.settled(state, standing.slot()).min(standing.tick()));
         }
+    }
+
+    /// Who counted in a slot at a tick, and which of its chain's it is.
+    fn when(&self, state: &State, slot: usize, tick: u32) -> (ThreadId, Stamp) {
+        let tick = self.bases[slot].load(Ordering::Relaxed) + u64::from(tick);
+        (state.slots[slot].tenant(tick), Stamp { chain: Chain(slot as u32), tick })
+    }
+
+    /// The last tick of a slot that is ordered before whatever any other thread does from now on.
+    fn settled(&self, state: &State, slot: usize) -> u32 {
+        let tick = state.execution.settled(Chain(slot as u32));
+        self.in_cells(slot, tick).min(LAST_TICK)
     }
 
     /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
@@ -482,7 +545,7 @@ impl<P: Planes> FastHybrid<P> {
             return;
         }
         let mut state = self.lock();
-        if older.is_some_and(|older| older.tick() <= state.settled(slot)) {
+        if older.is_some_and(|older| older.tick() <= self.settled(&state, slot)) {
             set_aside();
         } else {
             self.keep(&mut state, slot, granule, cell);
@@ -506,7 +569,7 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
     fn keep(&self, state: &mut State, slot: usize, granule: u64, cell: Cell) {
-        let settled = state.settled(slot);
+        let settled = self.settled(state, slot);
         if cell.tick() <= settled {
             return;
         }
@@ -580,7 +643,7 @@ impl<P: Planes> FastHybrid<P> {
             stack: event.stack,
         });
         let now = Now { standing: &standing, thread: event.thread, access };
-        let settled = state.settled(standing.slot());
+        let settled = self.settled(state, standing.slot());
         let mut races = Vec::new();
         let mut awaited = Vec::new();
         for (granule, bytes) in granules(address, end) {
@@ -593,7 +656,7 @@ impl<P: Planes> FastHybrid<P> {
                     kept.bytes & bytes != 0
                         && self.accesses.one(kept.access).is_some_and(|one| one.kind.writes())
                 });
-                awaited.extend(writes.map(|kept| state.when(kept.slot, kept.tick)));
+                awaited.extend(writes.map(|kept| self.when(state, kept.slot, kept.tick)));
             }
             let mut suspects = Vec::new();
             self.kept_suspects(now, granule, (bytes, &kept), &mut suspects);
@@ -603,6 +666,7 @@ impl<P: Planes> FastHybrid<P> {
             special.keep(new, |old| self.stands_for(&new, old, settled));
         }
         self.add_races(state, event.thread, races);
+        self.catch_up_with(state, &awaited);
         state.execution.spun_by(event.thread, &awaited);
     }
 
@@ -652,18 +716,5 @@ impl State {
     fn stands(&self, thread: ThreadId) -> bool {
         let version = self.execution.locks_version(thread);
         self.threads.get(&thread).is_some_and(|member| member.version == version)
-    }
-
-    /// Who counted in a slot at a tick, and which of its chain's it is.
-    fn when(&self, number: usize, tick: u32) -> (ThreadId, Stamp) {
-        let slot = &self.slots[number];
-        let tick = slot.base + u64::from(tick);
-        (slot.tenant(tick), Stamp { chain: Chain(number as u32), tick })
-    }
-
-    /// The last tick of a slot that is ordered before whatever any other thread does from now on.
-    fn settled(&self, slot: usize) -> u32 {
-        let tick = self.execution.settled(Chain(slot as u32));
-        tick.saturating_sub(self.slots[slot].base).min(u64::from(LAST_TICK)) as u32
     }
 }

@@ -158,6 +158,14 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
             return;
         }
     }
+    let of_lock =
+        matches!(event.kind, EventKind::LockAcquired { .. } | EventKind::LockReleased { .. });
+    if of_lock {
+        let standing = standing.get_or_insert_with(|| detector.standing(event.thread));
+        if detector.quickly(standing, event, journal) {
+            return;
+        }
+    }
     detector.event(event, journal);
 }
 

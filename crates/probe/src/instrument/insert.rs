@@ -152,10 +152,16 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
             point.call_after(slot::NUMBER, strings.site, code);
         }
     }
-    if let Some(site) = step.lanes {
+    if let Some((site, guarded)) = step.lanes {
         load_address(point, &FS_BASE, spared);
         point.restore_all();
+        // A clean call saves all vector registers, and libc's string functions are full of masked loads.
+        let done = point.new_label();
+        if guarded {
+            point.skip_if_nonzero_untouched(slot::OPAQUE, slot::QUICK_RCX, &done);
+        }
         point.clean_call(clean_lanes, u64::from(site));
+        point.place(done);
     }
     if let Some((site, form)) = &step.inlined {
         load_address(point, form, spared);

@@ -53,8 +53,8 @@ pub struct Step {
     pub late: Option<(u32, AddressForm)>,
     /// A string instruction.
     pub strings: Option<Strings>,
-    /// The site of an instruction that touches lanes.
-    pub lanes: Option<u32>,
+    /// The site of an instruction that touches lanes, and whether it may run inside an opaque function.
+    pub lanes: Option<(u32, bool)>,
     /// The site of something rare, for which the engine's own call is quick enough.
     pub rare: Option<u32>,
     /// The site and memory operand of an inlined lock operation.
@@ -273,7 +273,9 @@ impl Instrumentation {
                 }
                 Extent::Lanes if step.lanes.is_none() => {
                     let bytes = instruction.bytes.to_vec();
-                    step.lanes = Some(self.add_site(Site::Lanes { pc, place, bytes }));
+                    let guarded = around.facts.is_some_and(|f| f.guarded());
+                    let site = self.add_site(Site::Lanes { pc, place, bytes });
+                    step.lanes = Some((site, guarded));
                 }
                 Extent::Lanes => {}
             }

@@ -108,7 +108,7 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = [was.kind, is.kind];
         rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
-        let (then, stamp) = state.when(earlier.slot, earlier.cell.tick());
+        let (then, stamp) = self.when(state, earlier.slot, earlier.cell.tick());
         let at = earlier.granule * GRANULE;
         let byte = (0..GRANULE)
             .filter(|byte| earlier.bytes >> byte & 1 == 1)
