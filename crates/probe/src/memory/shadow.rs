@@ -20,6 +20,7 @@ use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 const ADDRESS_BITS: u32 = 47;
@@ -219,6 +220,12 @@ impl Planes for Shadow {
 
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell {
         Cell(self.word(self.key(slot, side), granule).load(Ordering::Acquire))
+    }
+
+    fn known(&self, slot: usize, side: Side, granules: Range<u64>, like: Cell) -> u64 {
+        let key = self.key(slot, side);
+        let cell = |granule| Cell(self.word(key, granule).load(Ordering::Acquire));
+        granules.take_while(|granule| cell(*granule).is_like(like)).count() as u64
     }
 
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {

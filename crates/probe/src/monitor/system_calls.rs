@@ -63,6 +63,10 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
     let argument = |i| call.argument(i);
     let arguments = [0, 1, 2, 3, 4, 5].map(argument);
     thread.system_call = arguments;
+    if let Some(analysis) = &probe.analysis {
+        // It may wait here for long, or become two.
+        analysis.look_back(thread);
+    }
     if thread.log().is_some() {
         transfers::before(probe, thread, i64::from(call.number), arguments, spot);
     }
