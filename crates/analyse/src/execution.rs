@@ -314,6 +314,11 @@ impl Execution {
         self.orders.advance(thread);
     }
 
+    /// See [`Orders::weak_version`].
+    pub fn weak_version(&self, thread: ThreadId) -> u64 {
+        self.orders.weak_version(thread)
+    }
+
     /// By chain, the last tick that is ordered before what a thread does now; none beyond the end.
     pub fn known(&self, thread: ThreadId, order: Order) -> &[u64] {
         self.orders.known(thread, order)

@@ -15,7 +15,7 @@ use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, TICK_AT};
-use raddle_analyse::fast::{Journal, SLOTS, Side, Standing};
+use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
 use std::mem::offset_of;
@@ -186,7 +186,7 @@ impl Middle {
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
-            std::array::from_fn(|slot| if slot < shadow.slots() { keys(slot) } else { [0; 2] })
+            std::array::from_fn(|slot| if slot < Planes::slots(shadow) { keys(slot) } else { [0; 2] })
         };
         Some(Box::new(Middle {
             segment: 0,
@@ -220,7 +220,7 @@ impl Middle {
                 SIDES.map(|side| shadow.key(slot, side) ^ shadow.older_key(slot, side))
             }),
             lock_tables: std::array::from_fn(|slot| {
-                if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
+                if slot < Planes::slots(shadow) { shadow.lock_table(slot) } else { 0 }
             }),
             own_locks: 0,
             memory,

@@ -7,16 +7,16 @@ mod section;
 pub use memory::FREED;
 
 use crate::execution::Execution;
-use crate::fast::SLOTS;
 use crate::fast::access::{
     AccessId, Accesses, Description, LockSetId, LockSets, Numbered, Record, Successors,
 };
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
+use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
-    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, look, set_aside, slots_of, stamp,
+    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, set_aside, slots_of,
 };
-use crate::fast::special::{Kept, Specials};
+use crate::fast::special::{KEPT, Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race};
@@ -59,6 +59,8 @@ pub struct FastHybrid<P> {
     accesses: Accesses,
     locks: LockSets,
     found: AtomicUsize,
+    /// Who shares the last slot.
+    crowd: Arc<Crowd>,
     state: Mutex<State>,
 }
 
@@ -69,7 +71,9 @@ struct State {
     execution: Execution,
     findings: Findings,
     specials: Specials,
+    /// By chain. Those of the crowd share a slot.
     slots: Vec<Slot>,
+    runs: Runs,
     threads: FxHashMap<ThreadId, Member>,
     successors: Successors,
 }
@@ -81,16 +85,19 @@ struct Member {
     /// Its locks, and which version of them it is.
     locks: LockSetId,
     version: u64,
+    /// What it was last told of the crowd: after how many changes of what it knows, how often the crowd had forgotten, and
+    /// which member it was.
+    told: Option<(u64, u64, u32)>,
     section: Section,
     held_back: HeldBack,
 }
 
-/// What is known of a slot beside its planes.
+/// What is known of a chain.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The chain's ticks up to this one are forgotten; cells count from here.
+    /// The chain's ticks up to this one are forgotten; cells count from here. Not for members of the crowd.
     base: u64,
-    /// From which tick on which thread wrote its planes, in order.
+    /// From which tick on which thread counted in it, in order.
     tenants: Vec<(u64, ThreadId)>,
 }
 
@@ -110,14 +117,17 @@ struct Now<'a> {
 }
 
 impl<P: Planes> FastHybrid<P> {
-    /// Before the first event. `execution` must not have more than [`SLOTS`] chains.
+    /// Before the first event. `execution` must not have more chains than there are slots and
+    /// [`crate::fast::crowd::MEMBERS`].
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
+        let crowd = Arc::new(Crowd::new(planes.slots()));
         let state = State {
             used: 0,
             execution,
             findings: Findings::default(),
             specials: Specials::default(),
-            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            slots: Vec::new(),
+            runs: Runs::default(),
             threads: FxHashMap::default(),
             successors: Successors::default(),
         };
@@ -127,6 +137,7 @@ impl<P: Planes> FastHybrid<P> {
             accesses: Accesses::default(),
             locks: LockSets::default(),
             found: AtomicUsize::new(0),
+            crowd,
             state: Mutex::new(state),
         }
     }
@@ -134,6 +145,11 @@ impl<P: Planes> FastHybrid<P> {
     /// The shadow memory.
     pub fn planes(&self) -> &P {
         &self.planes
+    }
+
+    /// Who shares the last slot.
+    pub fn crowd(&self) -> &Crowd {
+        &self.crowd
     }
 
     /// The number that stands for a description.
@@ -192,7 +208,11 @@ impl<P: Planes> FastHybrid<P> {
             }
             let mut news = false;
             for (granule, bytes) in granules(part.0, part.1) {
-                let old = self.planes.cell(standing.slot(), side, granule);
+                let old = place(&self.planes, standing, side, granule).get(
+                    &self.planes,
+                    standing,
+                    (side, granule),
+                );
                 if old.tick() == standing.tick() && old.bytes() & bytes == bytes {
                     continue;
                 }
@@ -348,7 +368,7 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Brings a thread's standing up to date.
     fn refresh(&self, state: &mut State, thread: ThreadId) {
-        let State { execution, threads, slots, used, specials, successors, .. } = state;
+        let State { execution, threads, slots, runs, used, specials, successors, .. } = state;
         let member = threads.entry(thread).or_default();
         let standing = &member.standing;
         let version = execution.locks_version(thread);
@@ -370,40 +390,76 @@ impl<P: Planes> FastHybrid<P> {
         }
         let locks = member.locks;
         let stamp = execution.stamp(thread);
-        let number = stamp.chain.0 as usize;
+        let chain = stamp.chain.0 as usize;
+        let number = chain.min(self.crowd.slot());
         if number >= *used {
             assert!(self.planes.use_slot(number), "no address space for shadow memory");
             *used = number + 1;
         }
-        let slot = &mut slots[number];
+        if slots.len() <= chain {
+            slots.resize_with(chain + 1, Slot::default);
+        }
+        let slot = &mut slots[chain];
         if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
             slot.tenants.push((stamp.tick, thread));
         }
-        if stamp.tick - slot.base > u64::from(LAST_TICK) {
-            // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
-            // The lowest bytes of a tick stay what they are: none is to become 0xff.
-            slot.base = stamp.tick & !0xff_ffff;
-            specials.forget_slot(number);
-            for Member { standing, .. } in threads.values() {
-                standing.set_known(number, 0, 0);
-                if standing.slot() == number {
-                    standing.set_settled(0);
-                }
+        let (tick, own) = if chain < self.crowd.slot() {
+            if stamp.tick - slot.base > u64::from(LAST_TICK) {
+                // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
+                // The lowest bytes of a tick stay what they are: none is to become 0xff.
+                slot.base = stamp.tick & !0xff_ffff;
+                self.forget_slot(specials, threads, number);
             }
-            self.planes.clear_slot(number);
-        }
-        let tick = (stamp.tick - slots[number].base) as u32;
-        let Some(Member { standing, .. }) = threads.get(&thread) else { return };
+            ((stamp.tick - slots[chain].base) as u32, 0)
+        } else {
+            let own = chain - self.crowd.slot();
+            let tick = runs.tick(&self.crowd, own, stamp.tick).or_else(|| {
+                runs.forget(&self.crowd);
+                self.forget_slot(specials, threads, number);
+                runs.tick(&self.crowd, own, stamp.tick)
+            });
+            (tick.unwrap_or_default(), own as u32 + 1)
+        };
+        let Some(Member { standing, told, .. }) = threads.get_mut(&thread) else { return };
         standing.mute(execution.muted(thread));
         standing.set_undecided(execution.is_undecided(thread));
+        standing.set_member(&self.crowd, own);
         self.planes.set_locks(number, tick, locks);
         standing.set(number, tick, locks);
         let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
-        let known = known(Order::Weak).zip(known(Order::Full)).take(execution.width());
-        for ((number, slot), (weak, full)) in slots.iter().enumerate().zip(known) {
+        let width = execution.width().min(self.crowd.slot());
+        let known_in_both = known(Order::Weak).zip(known(Order::Full)).take(width);
+        for ((number, slot), (weak, full)) in slots.iter().enumerate().zip(known_in_both) {
             let after = |tick: u64| tick.saturating_sub(slot.base).min(u64::from(u32::MAX)) as u32;
             standing.set_known(number, after(weak), after(full));
         }
+        let now = Some((execution.weak_version(thread), runs.age(), own));
+        if self.crowd.members() != 0 && *told != now {
+            *told = now;
+            let known = known(Order::Weak).skip(self.crowd.slot()).take(self.crowd.members());
+            let known = known.enumerate().map(|(member, tick)| runs.limit(member, tick));
+            standing.set_members(known);
+        }
+    }
+
+    /// Forgets what a slot did.
+    fn forget_slot(
+        &self,
+        specials: &mut Specials,
+        threads: &FxHashMap<ThreadId, Member>,
+        number: usize,
+    ) {
+        specials.forget_slot(number);
+        for Member { standing, .. } in threads.values() {
+            standing.set_known(number, 0, 0);
+            if standing.slot() == number {
+                standing.set_settled(0);
+            }
+            if number == self.crowd.slot() {
+                standing.set_members(repeat(0));
+            }
+        }
+        self.planes.clear_slot(number);
     }
 
     /// Tells a thread what of its past cannot race any more. Not at events of locks, which are many and
@@ -415,7 +471,8 @@ impl<P: Planes> FastHybrid<P> {
         }
         if let Some(member) = state.threads.get(&event.thread) {
             let standing = &member.standing;
-            standing.set_settled(state.settled(standing.slot()).min(standing.tick()));
+            let settled = self.settled(state, standing.slot(), standing.tick());
+            standing.set_settled(settled.min(standing.tick()));
         }
     }
 
@@ -429,17 +486,22 @@ impl<P: Planes> FastHybrid<P> {
         (bytes, access): (Bytes, AccessId),
         keep: impl FnOnce(Cell),
     ) {
-        let slot = standing.slot();
-        let old = self.planes.cell(slot, side, granule);
+        let (slot, at) = (standing.slot(), (side, granule));
+        let place = place(&self.planes, standing, side, granule);
+        let put = |bytes, access| {
+            let new = Cell::new(standing.tick(), bytes, access);
+            place.set(&self.planes, standing, at, new);
+        };
+        let old = place.get(&self.planes, standing, at);
         if old == Cell::EMPTY {
-            return stamp(&self.planes, standing, side, granule, bytes, access);
+            return put(bytes, access);
         }
         if old.tick() == standing.tick() {
             let merged = self.accesses.merge(old.access(), old.bytes(), access, bytes);
-            return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
+            return put(old.bytes() | bytes, merged);
         }
         if old.tick() <= standing.settled() {
-            return stamp(&self.planes, standing, side, granule, bytes, access);
+            return put(bytes, access);
         }
         let lost = if self.locks.within(standing.locks(), self.planes.locks(slot, old.tick())) {
             old.bytes() & !bytes
@@ -449,7 +511,7 @@ impl<P: Planes> FastHybrid<P> {
         if lost != 0 {
             keep(old.only(lost));
         }
-        stamp(&self.planes, standing, side, granule, bytes, access);
+        put(bytes, access);
     }
 
     /// Puts an access that loses its cell where it is still found: among the older ones, or, if that
@@ -464,7 +526,11 @@ impl<P: Planes> FastHybrid<P> {
             return;
         }
         let set_aside = || set_aside(&self.planes, (slot, side, granule), cell);
-        let older = self.planes.older(slot, side, granule);
+        // The crowd has its rooms where others have older accesses.
+        let older = match slot == self.crowd.slot() {
+            true => None,
+            false => self.planes.older(slot, side, granule),
+        };
         if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
             return set_aside();
         }
@@ -472,7 +538,7 @@ impl<P: Planes> FastHybrid<P> {
             return;
         }
         let mut state = self.lock();
-        if older.is_some_and(|older| older.tick() <= state.settled(slot)) {
+        if older.is_some_and(|older| older.tick() <= self.settled(&state, slot, cell.tick())) {
             set_aside();
         } else {
             self.keep(&mut state, slot, granule, cell);
@@ -482,7 +548,8 @@ impl<P: Planes> FastHybrid<P> {
     /// What a slot has of a granule beside its newest access. Planes that were never written are not
     /// read: that would cost the kernel a page.
     fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
-        let marked = self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
+        let marked = slot != self.crowd.slot()
+            && self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
         let older = if marked { self.planes.older(slot, side, granule) } else { None };
         older.filter(|cell| *cell != Cell::EMPTY)
     }
@@ -496,21 +563,21 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
     fn keep(&self, state: &mut State, slot: usize, granule: u64, cell: Cell) {
-        let settled = state.settled(slot);
+        let settled = self.settled(state, slot, cell.tick());
         if cell.tick() <= settled {
             return;
         }
         self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
             let new = Kept { slot, tick: cell.tick(), bytes, access: one };
             let special = state.specials.entry(granule);
-            special.keep(new, |old| self.stands_for(&new, old, settled));
+            special.keep(new, self.most_kept(), |old| self.stands_for(&new, old, settled));
         });
         self.planes.add_sharers(Side::Write, granule * GRANULE / LINE, SPECIAL);
     }
 
     /// Does a newer kept access make an older one superfluous?
     fn stands_for(&self, new: &Kept, old: &Kept, settled: u32) -> bool {
-        if old.slot != new.slot {
+        if old.slot != new.slot || !self.is_of_same(new.slot, new.tick, old.tick) {
             return false;
         }
         let (Some(n), Some(o)) = (self.accesses.one(new.access), self.accesses.one(old.access))
@@ -520,6 +587,42 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
         let held = |kept: &Kept| self.planes.locks(kept.slot, kept.tick);
         old.tick <= settled || kinds && self.locks.within(held(new), held(old))
+    }
+
+    /// So many accesses are kept of a granule.
+    fn most_kept(&self) -> usize {
+        KEPT.max(2 * self.crowd.members())
+    }
+
+    /// Are two ticks of a slot of the same chain?
+    fn is_of_same(&self, slot: usize, a: u32, b: u32) -> bool {
+        slot != self.crowd.slot() || self.crowd.owner(a) == self.crowd.owner(b)
+    }
+
+    /// Who counted in a slot at a tick, and which of its chain's it is.
+    fn when(&self, state: &State, number: usize, tick: u32) -> (ThreadId, Stamp) {
+        let (chain, tick) = if number == self.crowd.slot() {
+            // What is forgotten is ordered before all: nobody asks for it but by chance.
+            let (member, tick) = state.runs.when(tick).unwrap_or_default();
+            (number + member, tick)
+        } else {
+            (number, state.slots[number].base + u64::from(tick))
+        };
+        let thread = state.slots.get(chain).map_or(ThreadId(0), |slot| slot.tenant(tick));
+        (thread, Stamp { chain: Chain(chain as u32), tick })
+    }
+
+    /// The last tick of a slot that is ordered before whatever any other thread does from now on; in the crowd, of
+    /// those who have this tick.
+    fn settled(&self, state: &State, slot: usize, tick: u32) -> u32 {
+        let settled = if slot == self.crowd.slot() {
+            let Some((member, _)) = state.runs.when(tick) else { return LAST_TICK };
+            state.runs.limit(member, state.execution.settled(Chain((slot + member) as u32)))
+        } else {
+            let settled = state.execution.settled(Chain(slot as u32));
+            settled.saturating_sub(state.slots[slot].base).min(u64::from(LAST_TICK)) as u32
+        };
+        settled.min(LAST_TICK)
     }
 
     /// Is any granule of these bytes accessed atomically?
@@ -541,7 +644,8 @@ impl<P: Planes> FastHybrid<P> {
         for (granule, bytes) in granules(start, end) {
             let Some(special) = state.specials.get(granule) else { continue };
             if special.synchronisation {
-                self.planes.set_cell(now.standing.slot(), side, granule, Cell::EMPTY);
+                let place = place(&self.planes, now.standing, side, granule);
+                place.set(&self.planes, now.standing, (side, granule), Cell::EMPTY);
                 synchronises = true;
             }
             self.kept_suspects(now, granule, (bytes, &special.kept), suspects);
@@ -570,7 +674,7 @@ impl<P: Planes> FastHybrid<P> {
             stack: event.stack,
         });
         let now = Now { standing: &standing, thread: event.thread, access };
-        let settled = state.settled(standing.slot());
+        let settled = self.settled(state, standing.slot(), standing.tick());
         let mut races = Vec::new();
         let mut awaited = Vec::new();
         for (granule, bytes) in granules(address, end) {
@@ -583,14 +687,14 @@ impl<P: Planes> FastHybrid<P> {
                     kept.bytes & bytes != 0
                         && self.accesses.one(kept.access).is_some_and(|one| one.kind.writes())
                 });
-                awaited.extend(writes.map(|kept| state.when(kept.slot, kept.tick)));
+                awaited.extend(writes.map(|kept| self.when(state, kept.slot, kept.tick)));
             }
             let mut suspects = Vec::new();
             self.kept_suspects(now, granule, (bytes, &kept), &mut suspects);
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
             let new = Kept { slot: standing.slot(), tick: standing.tick(), bytes, access };
             let special = state.specials.entry(granule);
-            special.keep(new, |old| self.stands_for(&new, old, settled));
+            special.keep(new, self.most_kept(), |old| self.stands_for(&new, old, settled));
         }
         self.add_races(state, event.thread, races);
         state.execution.spun_by(event.thread, &awaited);
@@ -608,9 +712,12 @@ impl<P: Planes> FastHybrid<P> {
             for slot in slots_of(self.planes.sharers(side, line)) {
                 let special = state.specials.entry(granule);
                 let mut take = |cell: Cell| {
+                    if cell.bytes() == 0 {
+                        return;
+                    }
                     self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
                         let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
-                        special.keep(kept, |_| false);
+                        special.keep(kept, self.most_kept(), |_| false);
                     });
                 };
                 // In this order: who makes room meanwhile is in both places, not in neither.
@@ -622,6 +729,12 @@ impl<P: Planes> FastHybrid<P> {
                 if newest != Cell::EMPTY {
                     self.planes.set_cell(slot, side, granule, Cell::EMPTY);
                     take(newest);
+                }
+                if slot == self.crowd.slot() {
+                    in_room(&self.planes, &self.crowd, (side, granule), |member, room, cell| {
+                        self.planes.set_entry(room, member, Cell::EMPTY);
+                        take(cell);
+                    });
                 }
             }
         }
@@ -642,18 +755,5 @@ impl State {
     fn stands(&self, thread: ThreadId) -> bool {
         let version = self.execution.locks_version(thread);
         self.threads.get(&thread).is_some_and(|member| member.version == version)
-    }
-
-    /// Who counted in a slot at a tick, and which of its chain's it is.
-    fn when(&self, number: usize, tick: u32) -> (ThreadId, Stamp) {
-        let slot = &self.slots[number];
-        let tick = slot.base + u64::from(tick);
-        (slot.tenant(tick), Stamp { chain: Chain(number as u32), tick })
-    }
-
-    /// The last tick of a slot that is ordered before whatever any other thread does from now on.
-    fn settled(&self, slot: usize) -> u32 {
-        let tick = self.execution.settled(Chain(slot as u32));
-        tick.saturating_sub(self.slots[slot].base).min(u64::from(LAST_TICK)) as u32
     }
 }

@@ -39,6 +39,7 @@
 
 pub mod access;
 pub mod cell;
+pub mod crowd;
 pub mod detector;
 pub mod journal;
 pub mod protocol;
@@ -47,6 +48,7 @@ pub mod standing;
 
 pub use access::{AccessId, Description};
 pub use cell::Cell;
+pub use crowd::Crowd;
 pub use detector::{FastHybrid, Keeping, Outcome};
 pub use journal::Journal;
 pub use protocol::{Planes, Side};

@@ -4,7 +4,7 @@
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
-use crate::fast::protocol::{Planes, Side, slots_of};
+use crate::fast::protocol::{Planes, Side, in_room, slots_of};
 use crate::handover::closes;
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
@@ -109,7 +109,7 @@ impl<P: Planes> FastHybrid<P> {
         if looks && state.execution.holds_locks(event.thread) && asked < journal.count {
             let standing = Arc::clone(&member.standing);
             let held = Arc::clone(state.execution.locks(event.thread));
-            let unknown = |slot, tick| slot != standing.slot() && tick > standing.weak(slot);
+            let unknown = |slot, tick| !standing.knows(slot, tick);
             for read in read_only(journal, asked) {
                 self.writes_under(state, &held, read, unknown, &mut writes);
             }
@@ -153,7 +153,7 @@ impl<P: Planes> FastHybrid<P> {
         let mut take = |slot, tick, access| {
             let locks = self.locks.get(self.planes.locks(slot, tick));
             if locks.is_some_and(|locks| locks.excludes(held)) && is_write(access) {
-                writes.push(state.when(slot, tick));
+                writes.push(self.when(state, slot, tick));
             }
         };
         for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
@@ -163,6 +163,13 @@ impl<P: Planes> FastHybrid<P> {
                 if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
                     take(slot, cell.tick(), cell.access());
                 }
+            }
+            if slot == self.crowd.slot() {
+                in_room(&self.planes, &self.crowd, (Side::Write, granule), |_, _, cell| {
+                    if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
+                        take(slot, cell.tick(), cell.access());
+                    }
+                });
             }
         }
         for kept in state.specials.get(granule).into_iter().flat_map(|special| &special.kept) {
