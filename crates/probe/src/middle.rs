@@ -186,7 +186,9 @@ impl Middle {
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
-            std::array::from_fn(|slot| if slot < Planes::slots(shadow) { keys(slot) } else { [0; 2] })
+            std::array::from_fn(
+                |slot| if slot < Planes::slots(shadow) { keys(slot) } else { [0; 2] },
+            )
         };
         Some(Box::new(Middle {
             segment: 0,
@@ -245,8 +247,8 @@ impl Middle {
         self.alike = standing.alike();
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
-        self.rows =
-            if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
+        let by_hand = !muted && !standing.is_undecided() && !standing.is_in_crowd();
+        self.rows = if by_hand { self.memory.start() } else { self.empty.start() };
         // The version first: if another thread changes a limit meanwhile, it will differ next time.
         let version = Some(standing.weak_version());
         if self.loaded != version {

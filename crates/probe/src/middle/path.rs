@@ -148,14 +148,18 @@ core::arch::global_asm!(
 .endm
 
 # After the cells were looked at: what lost its cell meanwhile was put elsewhere first, and the line marked.
-# On by label 7 if it is. Uses rdi.
-.macro raddle_look_again address
+# On by label 7 if it is. Reads of the crowd are marked among the readers. Uses rdi.
+.macro raddle_look_again side, address
  mov rdi, \address
  shr rdi, 6
  shl rdi, 3
  add rdi, [rax + {sharers}]
  test dword ptr [rdi], {marks}
  jnz 7f
+ .if \side == 0
+ test dword ptr [rdi + 4], {older_mark}
+ jnz 7f
+ .endif
 .endm
 
 # An old cell of the own slot loses its place: what of it is not stood for, r10, is put among the older ones,
@@ -375,7 +379,7 @@ core::arch::global_asm!(
  lea r9d, [rdi - 1]
  and edi, r9d
  jnz 4b
- raddle_look_again rcx
+ raddle_look_again \side, rcx
  raddle_exits raddle_restore
 8:
  mov rcx, qword ptr gs:[0x5A5A0030]
@@ -551,7 +555,7 @@ core::arch::global_asm!(
  lea edi, [r11 - 1]
  and r11d, edi
  jnz 8b
- raddle_look_again r9
+ raddle_look_again \side, r9
  raddle_exits raddle_restore_all
 .endm
 
