@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// So many chains have room in the crowd. With more threads alive at once, some share a chain.
 pub const MEMBERS: usize = 2048;
 /// Ticks of a run, as a power of two.
-const RUN_BITS: u32 = 8;
+pub const RUN_BITS: u32 = 8;
 /// One more than the last run. Inserted code compares 24 bits of a tick, and those must tell members apart.
 const RUNS: u32 = 1 << 16;
 

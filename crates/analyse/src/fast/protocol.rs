@@ -179,12 +179,12 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
             return Place::Cell;
         }
     }
-    let Some(room) = planes.open_room(side, granule) else { return Place::Nowhere };
+    // The mark first: whoever finds the room may use it.
     let line = granule * GRANULE / LINE;
     if planes.sharers(side, line) & OLDER == 0 {
         planes.add_sharers(side, line, OLDER);
     }
-    Place::Room(room)
+    planes.open_room(side, granule).map_or(Place::Nowhere, Place::Room)
 }
 
 /// Calls `visit` for what each member of the crowd has in the room of a granule, if it has one.

@@ -160,8 +160,13 @@ impl Shadow {
     /// Where a member of the crowd, counted from zero, has its cell in room zero; those of the others follow, [`ROOM`]
     /// bytes apart.
     pub fn first_entry(&self, member: usize) -> u64 {
+        self.rooms + Shadow::entry_offset(member)
+    }
+
+    /// How far that is from where the first member has it.
+    pub fn entry_offset(member: usize) -> u64 {
         let member = member as u64;
-        self.rooms + (member / GROUP * ROOMS * GROUP + member % GROUP) * 8
+        (member / GROUP * ROOMS * GROUP + member % GROUP) * 8
     }
 
     fn entry_at(&self, room: u32, member: usize) -> &AtomicU64 {

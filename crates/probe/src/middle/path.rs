@@ -16,6 +16,7 @@ use super::{
 use crate::frames;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
+use raddle_analyse::fast::crowd::RUN_BITS;
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
@@ -135,8 +136,7 @@ core::arch::global_asm!(
  mov \others, [rdi]
  or \others, [rdi + 4]
  .endif
- not esi
- and \others, esi
+ and \others, [rax + {others}]
  jz 9f
  js 7f
  btr \others, {older_bit}
@@ -240,6 +240,71 @@ core::arch::global_asm!(
  cmp \half, [rax + {alike}]
 .endm
 
+# \cell, as it is compared, is not known by the limit of its slot, esi: on by label 5 if the slot is the crowd's and it is
+# known of its member. Uses \other, whose lower half is \half.
+.macro raddle_member cell, other, half
+ cmp esi, [rax + {crowd_slot}]
+ jne .Lraddle_no_member\@
+ mov \other, \cell
+ shr \other, {run_shift}
+ shl \other, 2
+ add \other, [rax + {owners}]
+ mov \half, [\other]
+ shl \other, 3
+ add \other, [rax + {member_limits}]
+ cmp \cell, [\other]
+ jbe 5f
+.Lraddle_no_member\@:
+.endm
+
+# Where the own cell is whose place in the own plane is rbx: there, but for a member of the crowd perhaps in the granule's
+# room. Uses rsi, rdi.
+.macro raddle_place side
+ cmp dword ptr [rax + {member}], 0
+ je .Lraddle_placed\@
+ lea rsi, [rip + .Lraddle_placed\@]
+ jmp raddle_place_\side
+.Lraddle_placed\@:
+.endm
+
+# The same for a member, and back to rsi. Left if the room says that this segment has touched the bytes r8; to
+# Rust if there is nobody in the cell, or no room.
+.macro raddle_find_place side
+ mov [rax + {back}], rsi
+ mov rdi, [rbx]
+ shl rdi, {access_shift}
+ shr rdi, {run_shift}
+ shl rdi, 2
+ add rdi, [rax + {owners}]
+ mov edi, [rdi]
+ cmp edi, [rax + {member}]
+ je 8f
+ test edi, edi
+ jz 6f
+ mov rdi, [rax + {older_cells} + \side]
+ xor rdi, rbx
+ mov rbx, [rdi]
+ test rbx, rbx
+ jz 6f
+ add rbx, [rax + {entries}]
+ mov rsi, [rbx]
+ xor rsi, [rax + {segment}]
+ mov rdi, rsi
+ shl rdi, {access_shift}
+ shr rdi, {tick_shift}
+ jnz 8f
+ test sil, r8b
+ jz 9f
+8:
+ jmp [rax + {back}]
+9:
+ raddle_restore
+ ret
+6:
+ raddle_restore
+ jmp qword ptr gs:[0x5A5A00A8]
+.endm
+
 # The cell of granule rcx in the plane `side` (0 writes, 8 reads) of slot rsi, if it has one of the bytes
 # r8: ordered, or excluded? A \reader that is excluded from a write counts it. Uses rbx, r9.
 .macro raddle_other side, reader
@@ -253,6 +318,7 @@ core::arch::global_asm!(
  shl r9, {access_shift}
  cmp r9, rdx
  jbe 5f
+ raddle_member r9, rbx, ebx
  shr r9, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, rbx
  jne 7f
@@ -311,6 +377,7 @@ core::arch::global_asm!(
  raddle_describe r9
  mov rbx, rcx
  xor rbx, [rax + {cells} + \side]
+ raddle_place \side
  mov rdi, [rax + {segment}]
  mov rsi, [rbx]
  .if \size < 8
@@ -402,6 +469,7 @@ core::arch::global_asm!(
  shl r10, {access_shift}
  cmp r10, rdx
  jbe 5f
+ raddle_member r10, rdi, edi
  shr r10, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r10, r10d, rdi
  jne 7f
@@ -419,6 +487,9 @@ core::arch::global_asm!(
  .p2align 6
  mov [rax + {saved} + 56], r10
  mov [rax + {saved} + 64], r11
+ # What the crowd does is here only if it is as simple as can be.
+ cmp dword ptr [rax + {member}], 0
+ jne 6f
  mov esi, ecx
  and esi, 63
  add esi, edx
@@ -587,6 +658,11 @@ raddle_middle_begin:
  .org raddle_middle_begin + 7 * {one}
  raddle_one 8, 8, raddle_general_read
  .org raddle_middle_begin + 8 * {one}
+raddle_place_0:
+ raddle_find_place 0
+raddle_place_8:
+ raddle_find_place 8
+ .p2align 6
 raddle_general_write:
  raddle_general 0
  .p2align 6
@@ -752,6 +828,13 @@ raddle_middle_end:
     sharers = const offset_of!(Middle, sharers),
     rows = const offset_of!(Middle, rows),
     own = const offset_of!(Middle, own),
+    others = const offset_of!(Middle, others),
+    member = const offset_of!(Middle, member),
+    crowd_slot = const offset_of!(Middle, crowd_slot),
+    owners = const offset_of!(Middle, owners),
+    member_limits = const offset_of!(Middle, member_limits),
+    entries = const offset_of!(Middle, entries),
+    run_shift = const TICK_SHIFT + RUN_BITS,
     alike_table = const offset_of!(Middle, alike_table),
     alike = const offset_of!(Middle, alike),
     no_locks = const offset_of!(Middle, no_locks),
@@ -830,7 +913,8 @@ impl MiddlePath {
             std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
         };
         // Three in each entry, restored and left: nine in either form; and six where frames are looked for.
-        const PATCHES: usize = 8 * (3 + 9) + 2 * 9 + 4 * 3 + 6;
+        // And three where a member of the crowd finds its place.
+        const PATCHES: usize = 8 * (3 + 9) + 2 * 9 + 4 * 3 + 6 + 2 * 3;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 
