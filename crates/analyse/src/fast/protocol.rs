@@ -15,7 +15,7 @@
 //! ([`place`]), before they stamp.
 
 use crate::fast::SLOTS;
-use crate::fast::access::{AccessId, LockSetId};
+use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
 use crate::fast::crowd::Crowd;
 use crate::fast::standing::Standing;
@@ -60,6 +60,10 @@ pub trait Planes {
     fn use_slot(&self, slot: usize) -> bool;
     /// A lock set is known by this number: which lock sets it excludes for being alike, if any.
     fn note(&self, locks: LockSetId, alike: Option<u32>);
+    /// Which lock sets that number is known to exclude for being alike, if it is: a number, or one that is nobody's.
+    fn alike(&self, _: LockSetId) -> u32 {
+        UNLIKE - 1
+    }
     /// The locks held in a tick of a slot.
     fn locks(&self, slot: usize, tick: u32) -> LockSetId;
     /// Sets them.
@@ -248,8 +252,9 @@ pub fn look<P: Planes>(
     // To a member of the crowd the others of its slot are others.
     let own = if standing.is_in_crowd() { 0 } else { own };
     let others = |side| planes.sharers(side, line) & !own;
+    let later = side;
     let mut visit = |side, others, age| {
-        visit(planes, standing, (side, age), others, (start, end), &mut suspect);
+        visit(planes, standing, (later, side, age), others, (start, end), &mut suspect);
     };
     visit(Side::Write, others(Side::Write), Age::Newest);
     if side == Side::Write {
@@ -278,7 +283,7 @@ enum Age {
 fn visit<P: Planes>(
     planes: &P,
     standing: &Standing,
-    (side, age): (Side, Age),
+    (later, side, age): (Side, Side, Age),
     others: u32,
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
@@ -298,6 +303,14 @@ fn visit<P: Planes>(
                 }
                 (Age::Older, Some(crowd)) => {
                     in_room(planes, crowd, (side, granule), |_, _, cell| {
+                        // What many have touched is as a rule theirs who hold its lock.
+                        let held = planes.locks(slot, cell.tick());
+                        if planes.alike(held) == standing.alike() {
+                            if later == Side::Read && !standing.knows(slot, cell.tick()) {
+                                standing.note_handed();
+                            }
+                            return;
+                        }
                         look_at(slot, granule, bytes, cell);
                     });
                 }

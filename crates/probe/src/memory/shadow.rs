@@ -356,6 +356,13 @@ impl Planes for Shadow {
         }
     }
 
+    fn alike(&self, locks: LockSetId) -> u32 {
+        match u64::from(locks.0) < ALIKE {
+            true => self.table(self.alike, u64::from(locks.0)).load(Ordering::Acquire),
+            false => u32::MAX - 1,
+        }
+    }
+
     fn locks(&self, slot: usize, tick: u32) -> LockSetId {
         LockSetId(self.table(self.lock_table(slot), u64::from(tick)).load(Ordering::Acquire))
     }

@@ -887,7 +887,7 @@ raddle_middle_end:
 
 /// Bytes from one form for accesses in one granule to the next; the assembler complains if that is too
 /// little.
-const ONE: usize = 1024;
+const ONE: usize = 1280;
 /// Bytes from one entry of the general form to the next.
 const SIZED: usize = 128;
 
