@@ -1,5 +1,6 @@
 //! The fast detector against the oracle, and its shadow in the hands of threads that really run.
 
+use crate::dsl::{events, t};
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
@@ -17,8 +18,8 @@ use raddle_model::{
     AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
+use std::sync::{Arc, Barrier};
 
 /// Shadow of a small memory that begins at [`START`].
 pub struct SmallPlanes {
@@ -300,6 +301,45 @@ fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
         event(7, robbed, write()),
     ];
     assert_eq!(found(false, &events).len(), 1);
+}
+
+/// Threads that really run touch a granule at once, and share a slot or not: of every two, one sees the other.
+#[test]
+fn of_every_two_one_sees_the_other() {
+    const WRITERS: std::ops::Range<u32> = 2..8;
+    for round in 0..300 {
+        let detector = detector_with(Options::default(), false, LINE, 1 + round % 4);
+        let forks: Vec<_> = WRITERS.map(|n| t(1).forks(n)).collect();
+        for event in events(&forks) {
+            detector.event(&event, &Journal::default());
+        }
+        let together = Barrier::new(WRITERS.len());
+        std::thread::scope(|scope| {
+            for n in WRITERS {
+                let (detector, together) = (&detector, &together);
+                scope.spawn(move || {
+                    let standing = detector.standing(ThreadId(n));
+                    let kind = if n % 3 == 0 { AccessKind::Read } else { AccessKind::Write };
+                    let (address, size) = (Address(START), 4);
+                    let place = Place { module: ModuleId::NONE, offset: n.into() };
+                    let access = EventKind::Access { kind, address, size };
+                    let (order, stack) = (0, StackId::NONE);
+                    let event = Event { order, thread: ThreadId(n), place, stack, kind: access };
+                    together.wait();
+                    crate::fast::access(detector, &standing, &event, kind, address, size);
+                });
+            }
+        });
+        let found = detector.findings(0);
+        for (a, b) in WRITERS.flat_map(|a| (a + 1..WRITERS.end).map(move |b| (a, b))) {
+            let both_read = a % 3 == 0 && b % 3 == 0;
+            let seen = found.iter().any(|f| {
+                let threads = [f.accesses[0].thread.0, f.accesses[1].thread.0];
+                threads == [a, b] || threads == [b, a]
+            });
+            assert!(seen != both_read, "{a} and {b} in round {round}: {seen}");
+        }
+    }
 }
 
 fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
