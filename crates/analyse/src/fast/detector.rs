@@ -163,7 +163,9 @@ impl<P: Planes> FastHybrid<P> {
     /// A thread's standing; the same from its first event to its last.
     pub fn standing(&self, thread: ThreadId) -> Arc<Standing> {
         let mut state = self.lock();
-        self.refresh(&mut state, thread);
+        if !state.stands(thread) {
+            self.refresh(&mut state, thread);
+        }
         Arc::clone(&state.threads.entry(thread).or_default().standing)
     }
 
@@ -281,7 +283,9 @@ impl<P: Planes> FastHybrid<P> {
             self.catch_up(state, event.thread);
         }
         for thread in state.execution.concerned(event) {
-            self.take_over(state, thread);
+            if apart || thread != event.thread {
+                self.take_over(state, thread);
+            }
         }
         if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);

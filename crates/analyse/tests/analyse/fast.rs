@@ -29,10 +29,10 @@ pub struct SmallPlanes {
     locks: Vec<Vec<AtomicU32>>,
 }
 
-const START: u64 = 0x1000;
+pub const START: u64 = 0x1000;
 
 impl SmallPlanes {
-    fn new(bytes: u64) -> SmallPlanes {
+    fn new(bytes: u64, ticks: usize) -> SmallPlanes {
         let granules = bytes.div_ceil(LINE) * LINE / GRANULE;
         let cells = SLOTS as u64 * 2 * granules;
         SmallPlanes {
@@ -40,7 +40,7 @@ impl SmallPlanes {
             older: (0..cells).map(|_| Default::default()).collect(),
             sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
             granules,
-            locks: (0..SLOTS).map(|_| (0..1024).map(|_| AtomicU32::new(0)).collect()).collect(),
+            locks: (0..SLOTS).map(|_| (0..ticks).map(|_| AtomicU32::new(0)).collect()).collect(),
         }
     }
 
@@ -122,17 +122,22 @@ impl Planes for SmallPlanes {
 
 pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
     let options = Options { handovers: false, ..Options::default() };
-    detector_with(options, observed_only, bytes)
+    detector_with(options, observed_only, (bytes, 1024))
 }
 
-fn detector_with(options: Options, observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
+/// For so many bytes and so many ticks of each thread.
+pub fn detector_with(
+    options: Options,
+    observed_only: bool,
+    (bytes, ticks): (u64, usize),
+) -> FastHybrid<SmallPlanes> {
     let orders = Orders::with_chains(SLOTS as u32, options.conditions, true);
     let execution = Execution::new(orders, true);
     let execution = match options.handovers && !observed_only {
         true => execution.with_handovers(),
         false => execution,
     };
-    FastHybrid::new(SmallPlanes::new(bytes), execution, observed_only)
+    FastHybrid::new(SmallPlanes::new(bytes, ticks), execution, observed_only)
 }
 
 /// Where each thread stands, asked for once: what changes it must change this. And what it touched.
@@ -169,7 +174,7 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
     detector.event(event, journal);
 }
 
-fn access(
+pub fn access(
     detector: &FastHybrid<SmallPlanes>,
     standing: &Standing,
     event: &Event,
@@ -202,7 +207,7 @@ fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
 }
 
 pub fn found_with(options: Options, observed_only: bool, events: &[Event]) -> Vec<Finding> {
-    let detector = detector_with(options, observed_only, 0x1000);
+    let detector = detector_with(options, observed_only, (0x1000, 1024));
     let mut standings = Standings::new();
     events.iter().for_each(|event| feed(&detector, &mut standings, event));
     detector.end();
