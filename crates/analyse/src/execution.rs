@@ -5,7 +5,7 @@
 
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
-use crate::order::{LockNote, Order, Orders};
+use crate::order::{Ahead, Order, Orders, Shards};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
@@ -294,9 +294,56 @@ impl Execution {
         self.held.each(thread)
     }
 
-    /// See [`Orders::lock_note`].
-    pub fn lock_note(&mut self, lock: Address) -> Option<&mut LockNote> {
-        self.orders.lock_note(lock)
+    /// See [`Orders::shards`].
+    pub fn shards(&self) -> &Arc<Shards> {
+        self.orders.shards()
+    }
+
+    /// Threads whose locks an event may concern: those that hold them, and those that did when they were last
+    /// caught up with.
+    pub fn concerned(&self, event: &Event) -> Vec<ThreadId> {
+        use EventKind::*;
+        let lying_in = |bytes: std::ops::Range<u64>| {
+            let mut all = self.orders.holders_within(&bytes);
+            all.extend(self.held.holders_within(&bytes));
+            all
+        };
+        match &event.kind {
+            Allocate { address, size } | MemoryRenewed { address, size } => {
+                lying_in(span(*address, *size))
+            }
+            Free { address, size } => lying_in(span(*address, self.size_of(*address, *size))),
+            kind => {
+                let Some(lock) = named_lock(kind) else { return Vec::new() };
+                let mut all = self.orders.holders(lock);
+                all.extend(self.held.holders(lock).map(|(thread, _)| thread));
+                all
+            }
+        }
+    }
+
+    /// After an event: what is kept with the lock it names, or with those that its thread held.
+    pub fn note_holders(&self, kind: &EventKind, held_before: &[Address]) {
+        for lock in named_lock(kind).into_iter().chain(held_before.iter().copied()) {
+            self.orders.set_holders(lock, self.held.holders(lock));
+        }
+    }
+
+    /// Where a thread stands that may follow locks by itself, and the one lock it holds, if any.
+    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock, Option<HeldLock>)> {
+        let asked = self.lock_order.as_ref().is_some_and(|order| order.has_asked(thread));
+        if asked || !self.unjudged.is_calm() {
+            return None;
+        }
+        let holds = self.held.one_at_most(thread)?;
+        let (stamp, full) = self.orders.alone(thread)?;
+        Some((stamp, full, holds))
+    }
+
+    /// A thread that stood alone has gone on by itself, and now holds this.
+    pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead, holds: Option<HeldLock>) {
+        self.orders.catch_up(thread, ahead);
+        self.held.catch_up(thread, holds);
     }
 
     /// Does a thread hold any lock?
@@ -439,6 +486,23 @@ impl Execution {
         }
         self.unjudged.forget(&bytes);
         self.orders.forget(bytes);
+    }
+}
+
+/// The lock that an event of this kind may put into hands, or take out of them.
+fn named_lock(kind: &EventKind) -> Option<Address> {
+    use EventKind::*;
+    match kind {
+        LockAcquired { lock, .. }
+        | LockReleased { lock, .. }
+        | LockFailed { lock, .. }
+        | LockCreated { lock }
+        | LockDestroyed { lock }
+        | ConditionWaitBegin { lock, .. }
+        | ConditionWaitEnd { lock, .. } => Some(*lock),
+        // The release of an inlined lock whose name is lost.
+        Access { kind: AccessKind::AtomicUpdate, address, .. } => Some(*address),
+        _ => None,
     }
 }
 

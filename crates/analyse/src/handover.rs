@@ -58,12 +58,12 @@ pub type Race = (Finding, Stamp);
 pub struct HeldBack(Vec<Race>);
 
 impl HeldBack {
-    /// Sorts out what must wait, of races whose later access was under these locks; the rest is given
+    /// Sorts out what must wait, of races whose later access was under locks or not; the rest is given
     /// back.
-    pub fn sort(&mut self, races: Vec<Race>, held: &LockSet) -> Vec<Finding> {
+    pub fn sort(&mut self, races: Vec<Race>, locked: bool) -> Vec<Finding> {
         let mut certain = Vec::new();
         for (finding, stamp) in races {
-            if finding.certainty == Certainty::Predicted && !held.is_empty() {
+            if finding.certainty == Certainty::Predicted && locked {
                 self.0.push((finding, stamp));
             } else {
                 certain.push(finding);

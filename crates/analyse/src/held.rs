@@ -128,6 +128,53 @@ impl HeldLocks {
         self.threads.get(&thread).into_iter().flat_map(|hands| hands.holds.iter().map(held))
     }
 
+    /// Those who hold a lock, and which side.
+    pub fn holders(&self, lock: Address) -> impl Iterator<Item = (ThreadId, LockMode)> + '_ {
+        let all = self.holders.get(&lock).into_iter().flatten();
+        all.filter_map(move |thread| {
+            let held = self.each(*thread).find(|held| held.lock == lock)?;
+            Some((*thread, held.mode))
+        })
+    }
+
+    /// Those who hold a lock that lies in `bytes`. Of those that are held now there are few.
+    pub fn holders_within(&self, bytes: &Range<u64>) -> impl Iterator<Item = ThreadId> + '_ {
+        let bytes = bytes.clone();
+        let held = self.holders.iter().filter(move |(lock, _)| bytes.contains(&lock.0));
+        held.flat_map(|(_, holders)| holders.iter().copied())
+    }
+
+    /// What a thread holds, if that is at most one lock, taken once, and nothing of what it did with locks is
+    /// still open.
+    pub fn one_at_most(&self, thread: ThreadId) -> Option<Option<HeldLock>> {
+        if self.foreign.contains_key(&thread) {
+            return None;
+        }
+        let Some(hands) = self.threads.get(&thread) else { return Some(None) };
+        match (&hands.holds[..], &hands.given_up) {
+            ([], None) => Some(None),
+            ([one], None) if one.exclusive + one.shared == 1 => Some(Some(held(one))),
+            _ => None,
+        }
+    }
+
+    /// A thread of which [`HeldLocks::one_at_most`] was known has come to hold this, and nothing else.
+    pub fn catch_up(&mut self, thread: ThreadId, holds: Option<HeldLock>) {
+        if self.one_at_most(thread) == Some(holds) {
+            return;
+        }
+        self.acting = Some(thread);
+        let locks: SmallVec<[Address; 1]> = self.each(thread).map(|held| held.lock).collect();
+        for lock in locks {
+            self.take_away(thread, lock);
+        }
+        if let Some(HeldLock { lock, mode, place, stack, life }) = holds {
+            let exclusive = u32::from(mode == LockMode::Exclusive);
+            let hold = Hold { lock, exclusive, shared: 1 - exclusive, place, stack, life };
+            self.give(thread, hold);
+        }
+    }
+
     /// Does a thread hold none?
     pub fn is_empty_handed(&self, thread: ThreadId) -> bool {
         self.threads.get(&thread).is_none_or(|hands| hands.holds.is_empty())

@@ -134,7 +134,7 @@ impl Hybrid {
             return self.findings.add(races.into_iter().map(|(race, _)| race).collect());
         }
         let held_back = self.held_back.entry(thread).or_default();
-        self.findings.add(held_back.sort(races, self.execution.locks(thread)));
+        self.findings.add(held_back.sort(races, self.execution.holds_locks(thread)));
     }
 
     /// What has been handed to the event's thread under its locks, if it is time to ask.

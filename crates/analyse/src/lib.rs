@@ -15,7 +15,6 @@
 //! events. Start with [`order`], then [`hybrid`]; for users there are `docs/analysers/data-race.md`,
 //! `docs/analysers/helgrind-plus.md` and `docs/analysers/deadlock.md`.
 
-mod by_address;
 pub mod detector;
 pub mod execution;
 pub mod fast;

@@ -148,6 +148,11 @@ impl LockOrder {
         }
     }
 
+    /// Has a thread asked for a lock, and not been answered?
+    pub fn has_asked(&self, thread: ThreadId) -> bool {
+        self.asked.contains_key(&thread)
+    }
+
     /// The cycles found since the last call, one for each set of dependencies.
     pub fn take_found(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.found)

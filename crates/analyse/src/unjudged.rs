@@ -62,6 +62,11 @@ impl Unjudged {
         !self.asked.is_empty() && self.asked.contains_key(&(thread, Ignored::Synchronisation))
     }
 
+    /// Does nobody ask for anything to be left out but races on certain memory?
+    pub fn is_calm(&self) -> bool {
+        !self.off && self.asked.is_empty()
+    }
+
     /// Are races on this byte declared harmless?
     pub fn is_benign(&self, byte: u64) -> bool {
         let before = self.benign.range(..=byte).next_back();

@@ -6,7 +6,7 @@
 
 mod calls;
 
-pub use calls::{CodeAddress, RED_ZONE};
+pub use calls::{CodeAddress, RED_ZONE, Unless};
 
 use crate::slots::{Slot, Slots};
 use crate::{FALSE, TRUE};

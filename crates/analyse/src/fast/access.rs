@@ -4,7 +4,6 @@
 //! combinations of instruction and call stack, and of locks held at once, not as it has accesses.
 
 use crate::fast::cell::{Bytes, GRANULE};
-use crate::order::LockNote;
 use crate::touch::Kind;
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{Address, LockMode, Place, StackId};
@@ -325,29 +324,19 @@ pub struct Numbered {
 }
 
 impl Successors {
-    /// The number of the set of these locks, in the order in which they were taken. `note`: if it is one, words
-    /// that are kept with the lock, zero at first. Of sets that are new, `fresh` is told.
+    /// The number of the set of these locks, in the order in which they were taken. Of sets that are new,
+    /// `fresh` is told.
     pub fn number(
         &mut self,
         sets: &LockSets,
         held: &[HeldLock],
-        note: Option<&mut LockNote>,
         fresh: impl FnMut(LockSetId, Option<u32>),
     ) -> Numbered {
-        let ([one], Some(note)) = (held, note) else {
-            let id = held.iter().fold(LockSetId::default(), |before, one| {
-                let taking = self.taking(one);
-                self.next(sets, before, (taking, one))
-            });
-            return Numbered { id, alike: self.alike(sets, id, fresh) };
-        };
-        // Of what is taken with empty hands the lock itself remembers the last.
-        let taking = self.taking(one);
-        if note[0] != taking {
-            let id = self.next(sets, LockSetId::default(), (taking, one));
-            *note = [taking, id.0, self.alike(sets, id, fresh)];
-        }
-        Numbered { id: LockSetId(note[1]), alike: note[2] }
+        let id = held.iter().fold(LockSetId::default(), |before, one| {
+            let taking = self.taking(one);
+            self.next(sets, before, (taking, one))
+        });
+        Numbered { id, alike: self.alike(sets, id, fresh) }
     }
 
     fn alike(

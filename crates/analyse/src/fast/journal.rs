@@ -64,6 +64,28 @@ impl Journal {
         self.count += 1;
     }
 
+    /// Is everything from number `from` on still there?
+    pub fn is_whole(&self, from: u64) -> bool {
+        from >= self.count.saturating_sub(LENGTH as u64)
+    }
+
+    /// Calls `touched` for the granules touched from number `from` on, with the side and which of their bytes.
+    pub fn granules(&self, from: u64, mut touched: impl FnMut(Side, u64, Bytes)) {
+        let oldest = self.count.saturating_sub(LENGTH as u64);
+        for number in from.max(oldest)..self.count {
+            let noted = self.ring[number as usize % LENGTH];
+            let side = if noted.at & 1 == 0 { Side::Write } else { Side::Read };
+            let (mut granule, mut bytes) = (noted.at / GRANULE, noted.bytes);
+            while bytes != 0 {
+                let part = bytes as Bytes & WHOLE;
+                if part != 0 {
+                    touched(side, granule, part);
+                }
+                (granule, bytes) = (granule + 1, bytes >> GRANULE);
+            }
+        }
+    }
+
     /// What was touched from number `from` up to `to`, as runs of bytes: `touched` is called with the
     /// side and each. False if some of it is no longer there.
     pub fn between(&self, from: u64, to: u64, mut touched: impl FnMut(Side, Range<u64>)) -> bool {

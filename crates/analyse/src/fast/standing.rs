@@ -8,9 +8,10 @@ use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Cell, WHOLE};
 use crate::fast::crowd::{Crowd, MEMBERS};
+use crate::fast::detector::Own;
 use crate::fast::protocol::Side;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// See the module. The layout is fixed, for hand-written code.
 #[derive(Debug)]
@@ -43,6 +44,9 @@ pub struct Standing {
     /// By member of the crowd, counted from one, the last tick of its slot that is ordered before now in the weak order.
     /// Of nobody's ticks (zero) all are. Absent as long as there is no crowd.
     members: OnceLock<Box<[AtomicU32]>>,
+    /// Races of the thread wait for the end of its critical section.
+    holds_back: AtomicBool,
+    own: Mutex<Own>,
 }
 
 impl Default for Standing {
@@ -62,6 +66,8 @@ impl Default for Standing {
             member: AtomicU32::default(),
             crowd: OnceLock::new(),
             members: OnceLock::new(),
+            holds_back: AtomicBool::default(),
+            own: Mutex::default(),
         }
     }
 }
@@ -182,6 +188,29 @@ impl Standing {
     /// Has it been noted since the last call?
     pub(super) fn take_handed(&self) -> bool {
         self.handed.load(Relaxed) && self.handed.swap(false, Relaxed)
+    }
+
+    /// The same, and it stays noted.
+    pub(super) fn was_handed(&self) -> bool {
+        self.handed.load(Relaxed)
+    }
+
+    /// See the field.
+    pub(super) fn holds_back(&self) -> bool {
+        self.holds_back.load(Relaxed)
+    }
+
+    pub(super) fn set_holds_back(&self, holds_back: bool) {
+        self.holds_back.store(holds_back, Relaxed);
+    }
+
+    /// What the thread knows of itself: see [`super::detector`]'s `quick`.
+    pub(super) fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(super) fn set_full(&self, slot: usize, full: u32) {
+        self.full[slot].store(full, Relaxed);
     }
 
     pub(super) fn set_settled(&self, tick: u32) {

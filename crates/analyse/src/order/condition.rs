@@ -258,6 +258,18 @@ impl Conditions {
         touched.into_iter().for_each(|(kind, bytes)| section.record(kind, bytes));
     }
 
+    /// `thread` has taken and released locks: it has begun a section, or is in none any more.
+    pub(super) fn catch_up(&mut self, thread: ThreadId, began: bool, open: bool) {
+        if self.rule == ConditionRule::AllSignallers {
+            return;
+        }
+        let section = self.sections.entry(thread).or_default();
+        if began {
+            *section = Section::default();
+        }
+        section.open = open;
+    }
+
     /// Is it not yet clear by whom this thread was woken?
     pub(super) fn is_undecided(&self, thread: ThreadId) -> bool {
         self.undecided.contains_key(&thread)

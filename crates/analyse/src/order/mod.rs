@@ -20,22 +20,25 @@
 mod atomic;
 mod barrier;
 mod condition;
+mod locks;
 mod task;
 mod thread;
 
 pub use condition::ConditionRule;
-pub use thread::Tenure;
+pub use locks::{Lock, LockSetName, Shards};
+pub use thread::{Tenure, after};
 
-use crate::by_address::ByAddress;
 use crate::held::LockChange;
 use atomic::Atomics;
 use barrier::Barriers;
 use condition::Conditions;
+use locks::Locks;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, SyncObject, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 use task::Tasks;
 use thread::Threads;
 
@@ -82,33 +85,24 @@ impl Clocks {
     }
 }
 
-/// What is kept with a lock for whoever follows the orders: see [`Orders::lock_note`].
-pub type LockNote = [u32; 3];
-
-/// What the release of a lock's sides has published; in the full order only.
-#[derive(Debug, Default)]
-struct LockClocks {
-    /// By those who held it exclusively.
-    exclusive: VectorClock,
-    /// By those who shared it, which of most locks nobody does.
-    shared: Option<Box<VectorClock>>,
-    note: LockNote,
-}
-
-impl LockClocks {
-    fn of(&mut self, mode: LockMode) -> &mut VectorClock {
-        match mode {
-            LockMode::Exclusive => &mut self.exclusive,
-            LockMode::Shared => self.shared.get_or_insert_default(),
-        }
-    }
+/// What a thread did by itself: see [`Orders::catch_up`].
+#[derive(Debug)]
+pub struct Ahead {
+    /// It is in this tick of its chain.
+    pub tick: u64,
+    /// What it comes after in the full order.
+    pub full: VectorClock,
+    /// It has begun a critical section.
+    pub began: bool,
+    /// It is in one.
+    pub open: bool,
 }
 
 /// Both orders of an execution, as far as it has come.
 #[derive(Debug)]
 pub struct Orders {
     threads: Threads,
-    locks: ByAddress<LockClocks>,
+    locks: Locks,
     /// What a lock had published before a thread that does not hold it released it; and after.
     foreign: BTreeMap<ThreadId, (Address, [VectorClock; 2])>,
     /// Locks that hand over: their edges are in both orders.
@@ -145,7 +139,7 @@ impl Orders {
     ) -> Orders {
         Orders {
             threads: Threads::new(few, limit),
-            locks: ByAddress::default(),
+            locks: Locks::default(),
             foreign: BTreeMap::new(),
             handing: BTreeSet::new(),
             queues: BTreeMap::new(),
@@ -187,10 +181,38 @@ impl Orders {
         self.threads.advance(thread);
     }
 
-    /// Words that are kept with a lock that was ever released, for whoever follows the orders: what is known
-    /// of a lock is found where the orders have just looked, and nowhere else. Zero at first.
-    pub fn lock_note(&mut self, lock: Address) -> Option<&mut LockNote> {
-        self.locks.get_mut(lock).map(|clocks| &mut clocks.note)
+    /// The locks, for whoever follows one of them by itself.
+    pub fn shards(&self) -> &Arc<Shards> {
+        self.locks.shards()
+    }
+
+    /// Those who hold a lock, as far as is kept with it: see [`Orders::set_holders`].
+    pub fn holders(&self, lock: Address) -> Vec<ThreadId> {
+        let all = self.locks.with(lock, |lock| lock.holders.iter().map(|(of, _)| *of).collect());
+        all.unwrap_or_default()
+    }
+
+    /// The same for all locks that lie in `bytes`.
+    pub fn holders_within(&self, bytes: &Range<u64>) -> Vec<ThreadId> {
+        self.locks.within(bytes).flat_map(|lock| self.holders(lock)).collect()
+    }
+
+    /// Keeps with a lock that was ever released who holds it.
+    pub fn set_holders(&self, lock: Address, all: impl Iterator<Item = (ThreadId, LockMode)>) {
+        self.locks.with(lock, |lock| lock.holders = all.collect());
+    }
+
+    /// Has a thread done by itself what this says? It was alone in its chain since [`Orders::alone`].
+    pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead) {
+        self.threads.catch_up(thread, ahead.tick, ahead.full);
+        self.conditions.catch_up(thread, ahead.began, ahead.open);
+    }
+
+    /// Where a thread stands that may follow locks by itself: nobody counts in its chain beside it, and no
+    /// event of its past is still to be decided.
+    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock)> {
+        let decided = !self.foreign.contains_key(&thread) && !self.is_undecided(thread);
+        self.threads.alone(thread).filter(|_| decided)
     }
 
     /// The tick that what `thread` does now belongs to, for whoever does not remember it beyond the
@@ -335,7 +357,7 @@ impl Orders {
         if let Some(LockChange::Released { lock, mode, unseen, foreign, .. }) = change {
             if unseen && self.atomics.updated(lock.0..lock.0 + 1) {
                 // Taken by an atomic instruction that no hook names, as below.
-                self.handing.insert(lock);
+                self.hand_over(lock);
             }
             let before = foreign.then(|| self.published(lock, mode));
             self.release_lock(thread, lock, mode);
@@ -348,9 +370,8 @@ impl Orders {
             && let Some((of, [before, after])) = self.foreign.remove(&thread)
             && of == lock
             && self.published(lock, mode) == after
-            && let Some(clocks) = self.locks.get_mut(lock)
         {
-            *clocks.of(mode) = before;
+            self.locks.with(lock, |lock| *lock.of(mode) = before);
         }
         match &event.kind {
             ThreadCreate { child } => self.threads.create(thread, *child),
@@ -369,7 +390,7 @@ impl Orders {
                     // An atomic instruction that no hook names changes a word that is a lock
                     // elsewhere (an unoptimised `try_lock`): it may take it, and no lock set will
                     // tell.
-                    self.handing.insert(*address);
+                    self.hand_over(*address);
                     self.acquire_word(thread, *address);
                 }
                 self.access(thread, *kind, address.0..address.0.saturating_add(u64::from(*size)));
@@ -431,7 +452,7 @@ impl Orders {
             }
             Acquire { object } => self.threads.acquire(thread, self.released.get(object)),
             LockHandsOver { lock } => {
-                self.handing.insert(*lock);
+                self.hand_over(*lock);
             }
             ConditionLoopLeft { condition } => {
                 self.conditions.loop_left(&mut self.threads, thread, *condition);
@@ -520,33 +541,37 @@ impl Orders {
         }
     }
 
+    /// A lock's edges are in both orders from now on.
+    fn hand_over(&mut self, lock: Address) {
+        self.handing.insert(lock);
+        self.locks.with(lock, |lock| lock.hands_over = true);
+    }
+
     /// What the release of a side of a lock has published.
-    fn published(&mut self, lock: Address, mode: LockMode) -> VectorClock {
-        self.locks.get_mut(lock).map(|clocks| clocks.of(mode).clone()).unwrap_or_default()
+    fn published(&self, lock: Address, mode: LockMode) -> VectorClock {
+        self.locks.with(lock, |lock| lock.of(mode).clone()).unwrap_or_default()
     }
 
     /// Comes after all who released the lock at `word`, in both orders.
     fn acquire_word(&mut self, thread: ThreadId, word: Address) {
-        let Some(clocks) = self.locks.get(word) else { return };
-        for full in std::iter::once(&clocks.exclusive).chain(clocks.shared.as_deref()) {
-            let clocks = Clocks { full: full.clone(), weak: full.clone() };
-            self.threads.acquire(thread, Some(&clocks));
-        }
+        let Orders { locks, threads, .. } = self;
+        locks.with(word, |lock| {
+            for full in lock.before(LockMode::Exclusive) {
+                let clocks = Clocks { full: full.clone(), weak: full.clone() };
+                threads.acquire(thread, Some(&clocks));
+            }
+        });
     }
 
-    /// Who takes a lock comes after all who held it exclusively; who takes it exclusively comes also
-    /// after all who shared it.
+    /// Who takes a lock comes after what [`Lock::before`] says.
     fn acquire_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
         if self.handing.contains(&lock) {
             self.threads.acquire(thread, self.released.get(&SyncObject::Address(lock)));
         }
-        let Some(clocks) = self.locks.get(lock) else { return };
-        self.threads.acquire_full(thread, &clocks.exclusive);
-        if mode == LockMode::Exclusive
-            && let Some(shared) = &clocks.shared
-        {
-            self.threads.acquire_full(thread, shared);
-        }
+        let Orders { locks, threads, .. } = self;
+        locks.with(lock, |lock| {
+            lock.before(mode).for_each(|clock| threads.acquire_full(thread, clock));
+        });
     }
 
     fn release_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
@@ -554,11 +579,16 @@ impl Orders {
             // Transactions overlap, and take effect in the order of their commits.
             self.acquire_lock(thread, lock, mode);
         }
-        if self.handing.contains(&lock) {
+        let hands_over = self.handing.contains(&lock);
+        if hands_over {
             let released = self.released.entry(SyncObject::Address(lock)).or_default();
             self.threads.release(thread, released);
         }
-        self.threads.release_full(thread, self.locks.entry(lock).of(mode));
+        let Orders { locks, threads, .. } = self;
+        locks.entry(lock, |lock| {
+            lock.hands_over |= hands_over;
+            threads.release_full(thread, lock.of(mode));
+        });
     }
 }
 

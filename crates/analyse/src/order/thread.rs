@@ -134,6 +134,23 @@ impl Threads {
         known.map(|clocks| clocks.weak.tick(chain)).min().unwrap_or(u64::MAX)
     }
 
+    /// See [`super::Orders::alone`].
+    pub(super) fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock)> {
+        let Thread { clocks, seat, .. } = self.threads.get(&thread)?;
+        let stamp = seat.as_ref()?.stamp;
+        (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, &clocks.full))
+    }
+
+    /// See [`super::Orders::catch_up`].
+    pub(super) fn catch_up(&mut self, thread: ThreadId, tick: u64, full: VectorClock) {
+        let (clocks, seat, chains) = self.seated_with_chains(thread);
+        let chain = &mut chains[seat.stamp.chain.0 as usize];
+        debug_assert!(chain.members == 1 && chain.tick <= tick);
+        (chain.tick, seat.stamp.tick) = (tick, tick);
+        clocks.full = full;
+        clocks.raise(seat.stamp);
+    }
+
     /// A thread's clocks, if it has done anything.
     pub(super) fn clocks(&self, thread: ThreadId) -> Option<&Clocks> {
         self.threads.get(&thread).map(|t| &t.clocks)
@@ -324,7 +341,7 @@ fn next_tick(chains: &mut [ChainState], chain: Chain) -> u64 {
 
 /// The tick that comes next. Numbers with 0xff among their three lowest bytes are left out: a tick is part of
 /// a word ([`crate::fast::cell`]) of which one byte only may be that.
-fn after(tick: u64) -> u64 {
+pub fn after(tick: u64) -> u64 {
     [0, 8, 16].into_iter().fold(tick + 1, |tick, at| match tick >> at & 0xff {
         0xff => tick + (1 << at),
         _ => tick,

@@ -37,10 +37,10 @@ pub struct SmallPlanes {
 /// Members of the crowd in tests.
 const CROWD: usize = 16;
 
-const START: u64 = 0x1000;
+pub const START: u64 = 0x1000;
 
 impl SmallPlanes {
-    fn new(bytes: u64, slots: usize) -> SmallPlanes {
+    fn new(bytes: u64, ticks: usize, slots: usize) -> SmallPlanes {
         let granules = bytes.div_ceil(LINE) * LINE / GRANULE;
         let cells = SLOTS as u64 * 2 * granules;
         SmallPlanes {
@@ -48,7 +48,12 @@ impl SmallPlanes {
             older: (0..cells).map(|_| Default::default()).collect(),
             sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
             granules,
-            locks: (0..SLOTS).map(|_| (0..8192).map(|_| AtomicU32::new(0)).collect()).collect(),
+            locks: (0..SLOTS)
+                .map(|slot| {
+                    let ticks = if slot + 1 == slots { ticks.max(8192) } else { ticks };
+                    (0..ticks).map(|_| AtomicU32::new(0)).collect()
+                })
+                .collect(),
             slots,
             rooms: (0..granules * 2).map(|_| Default::default()).collect(),
             entries: (0..granules * 2 * CROWD as u64).map(|_| Default::default()).collect(),
@@ -161,11 +166,21 @@ impl Planes for SmallPlanes {
     }
 }
 
+/// For so many bytes and so many ticks of each thread.
 pub fn detector_with(
     options: Options,
     observed_only: bool,
-    bytes: u64,
+    memory: (u64, usize),
+) -> FastHybrid<SmallPlanes> {
+    detector_in(SLOTS, options, observed_only, memory)
+}
+
+/// The same with so many slots: of the threads, all but one fewer share the last.
+pub fn detector_in(
     slots: usize,
+    options: Options,
+    observed_only: bool,
+    (bytes, ticks): (u64, usize),
 ) -> FastHybrid<SmallPlanes> {
     // What threads that ended did is not to be forgotten.
     let chains = (slots + CROWD) as u32 - 1;
@@ -175,7 +190,7 @@ pub fn detector_with(
         true => execution.with_handovers(),
         false => execution,
     };
-    FastHybrid::new(SmallPlanes::new(bytes, slots), execution, observed_only)
+    FastHybrid::new(SmallPlanes::new(bytes, ticks, slots), execution, observed_only)
 }
 
 /// Where each thread stands, asked for once: what changes it must change this. And what it touched.
@@ -201,10 +216,18 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
             return;
         }
     }
+    let of_lock =
+        matches!(event.kind, EventKind::LockAcquired { .. } | EventKind::LockReleased { .. });
+    if of_lock {
+        let standing = standing.get_or_insert_with(|| detector.standing(event.thread));
+        if detector.quickly(standing, event, journal) {
+            return;
+        }
+    }
     detector.event(event, journal);
 }
 
-fn access(
+pub fn access(
     detector: &FastHybrid<SmallPlanes>,
     standing: &Standing,
     event: &Event,
@@ -235,14 +258,14 @@ fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
     found_in(SLOTS, observed_only, events)
 }
 
-/// With so many slots: of the threads, all but one fewer share the last.
+/// With so many slots.
 fn found_in(slots: usize, observed_only: bool, events: &[Event]) -> Vec<Finding> {
     let options = Options { handovers: false, ..Options::default() };
-    found_by(detector_with(options, observed_only, 0x1000, slots), events)
+    found_by(detector_in(slots, options, observed_only, (0x1000, 1024)), events)
 }
 
 pub fn found_with(options: Options, observed_only: bool, events: &[Event]) -> Vec<Finding> {
-    found_by(detector_with(options, observed_only, 0x1000, SLOTS), events)
+    found_by(detector_with(options, observed_only, (0x1000, 1024)), events)
 }
 
 fn found_by(detector: FastHybrid<SmallPlanes>, events: &[Event]) -> Vec<Finding> {
@@ -308,7 +331,7 @@ fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
 fn of_every_two_one_sees_the_other() {
     const WRITERS: std::ops::Range<u32> = 2..8;
     for round in 0..300 {
-        let detector = detector_with(Options::default(), false, LINE, 1 + round % 4);
+        let detector = detector_in(1 + round % 4, Options::default(), false, (LINE, 1024));
         let forks: Vec<_> = WRITERS.map(|n| t(1).forks(n)).collect();
         for event in events(&forks) {
             detector.event(&event, &Journal::default());

@@ -25,7 +25,8 @@ pub enum Accesses {
 /// How places are chosen.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Places {
-    /// Each event its own, its order.
+    /// Each event its own, its order; but a lock is always taken at the same, as programs do, so that it is
+    /// known how.
     Distinct,
     /// From a few.
     Few,
@@ -192,7 +193,11 @@ pub fn world(choices: &[(u8, u8, u8, u8)], accesses: Accesses, places: Places) -
     let mut events = events(&steps);
     if places == Places::Distinct {
         for event in &mut events {
-            event.place = Place { module: ModuleId(1), offset: event.order };
+            let offset = match event.kind {
+                EventKind::LockAcquired { lock, .. } => lock.0,
+                _ => event.order,
+            };
+            event.place = Place { module: ModuleId(1), offset };
         }
     }
     events

@@ -3,7 +3,7 @@
 //! of the probe's shadow memory.
 
 use crate::dsl::{events, t};
-use crate::fast::detector_with;
+use crate::fast::detector_in;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
@@ -98,7 +98,7 @@ fn standings() -> [Arc<Standing>; 2] {
 
 /// The same of three, where there are so many slots: beyond the last, they share it.
 fn standings_in(slots: usize) -> [Arc<Standing>; 3] {
-    let detector = detector_with(Options::default(), false, 64, slots);
+    let detector = detector_in(slots, Options::default(), false, (64, 1024));
     for event in events(&[t(1).forks(2), t(1).forks(3)]) {
         detector.event(&event, &Journal::default());
     }

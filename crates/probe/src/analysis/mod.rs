@@ -214,9 +214,12 @@ impl Analysis {
                 if Tally::is_about_heap(&event.kind) {
                     lock(&work.tally).note(event);
                 }
-                match &thread.middle {
-                    Some(middle) => fast.event(event, &middle.journal),
-                    None => fast.event(event, &Journal::default()),
+                match (&thread.standing, &thread.middle) {
+                    // In most critical sections nobody else is concerned.
+                    (Some(standing), Some(middle))
+                        if fast.quickly(standing, event, &middle.journal) => {}
+                    (_, Some(middle)) => fast.event(event, &middle.journal),
+                    (_, None) => fast.event(event, &Journal::default()),
                 }
                 self.load_standing(thread);
             }

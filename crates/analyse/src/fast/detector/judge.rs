@@ -53,6 +53,8 @@ impl<P: Planes> FastHybrid<P> {
     /// Reports what conflicts.
     pub(super) fn judge(&self, now: Now<'_>, suspects: &[Suspect]) {
         let mut state = self.lock();
+        // What it comes after in the full order is asked for.
+        self.catch_up(&mut state, now.thread);
         let reads = PlainReads::AtomicBesideUpdates;
         let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
         self.add_races(&mut state, now.thread, races);

@@ -5,6 +5,7 @@ use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{Planes, Side, in_room, slots_of};
+use crate::fast::standing::Standing;
 use crate::handover::closes;
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
@@ -27,6 +28,28 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// A section begins now.
+    pub(super) fn begin(&mut self, journal: &Journal) {
+        let now = journal.count;
+        *self = Section { from: now, to: None, asked: now, handed: journal.handed };
+    }
+
+    /// It ends now, and nothing was handed to it.
+    pub(super) fn end(&mut self, journal: &Journal) {
+        *self = Section { to: Some(journal.count), asked: journal.count, ..*self };
+        self.handed = journal.handed;
+    }
+
+    /// Since it was last asked, has a read met a write of another thread that a lock of both kept from racing?
+    pub(super) fn has_met(&self, standing: &Standing, journal: &Journal) -> bool {
+        self.handed != journal.handed || standing.was_handed()
+    }
+
+    /// Is all it has touched since then in the journal?
+    pub(super) fn is_whole(&self, journal: &Journal) -> bool {
+        journal.is_whole(self.asked)
+    }
+
     /// After an event that found the thread holding a lock or not, and left it so or otherwise.
     pub(super) fn event(&mut self, kind: &EventKind, (held, holds): (bool, bool), now: u64) {
         match (kind, held, holds) {
@@ -85,6 +108,7 @@ impl<P: Planes> FastHybrid<P> {
         for (granule, bytes) in read {
             self.writes_under(state, &held, (granule, bytes), |_, _| true, &mut writes);
         }
+        self.catch_up_with(state, &writes);
         state.execution.left_loop_after(event.thread, &writes);
     }
 
@@ -120,6 +144,7 @@ impl<P: Planes> FastHybrid<P> {
         };
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
         let left = member.held_back.decide(&handed);
+        member.standing.set_holds_back(false);
         self.add(&mut state.findings, left);
     }
 
@@ -178,6 +203,24 @@ impl<P: Planes> FastHybrid<P> {
             }
         }
     }
+}
+
+/// Calls `read` for the granules that a section has read since it was last asked, and which of their bytes it has
+/// not written. Those it reads several times come several times.
+pub(super) fn unwritten(journal: &Journal, section: &Section, mut read: impl FnMut(u64, Bytes)) {
+    journal.granules(section.asked, |side, granule, bytes| {
+        if side == Side::Read {
+            let mut left = bytes;
+            journal.granules(section.asked, |side, of, written| {
+                if side == Side::Write && of == granule {
+                    left &= !written;
+                }
+            });
+            if left != 0 {
+                read(granule, left);
+            }
+        }
+    });
 }
 
 /// The granules that a thread has read since number `from` of its journal, and which of their bytes it

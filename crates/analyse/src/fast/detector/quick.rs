@@ -1,0 +1,266 @@
+//! Taking and releasing a lock without the detector's lock.
+//!
+//! Most critical sections concern nobody but their thread and their lock: a thread without locks takes one that was
+//! released before, and gives it back. What that changes is the thread's tick, its clock in the full order, its lock set,
+//! and the lock's clock. So each thread keeps what the detector knows of it in this respect ([`Own`]), goes on
+//! by itself, and the detector *catches up* when it next has to do with the thread.
+//!
+//! Who may look at what, in the order in which locks are taken: the detector's lock; a thread's [`Own`]; a
+//! lock's shard. A thread goes on by itself only while it is *ready*: since it was made so, nobody has changed what the
+//! detector knows of it. Whoever is about to do that ([`FastHybrid::take_over`]) ends it, and the thread's next event
+//! that goes the long way begins it anew.
+//!
+//! The long way is taken, too, by whatever is out of the ordinary: locks in the hands of others, locks within locks,
+//! locks taken in a new way, that hand over, or whose sections were handed something.
+
+use super::section::{Section, unwritten};
+use super::{FastHybrid, State};
+use crate::fast::access::{LockSetId, UNLIKE};
+use crate::fast::cell::{GRANULE, LAST_TICK, LINE};
+use crate::fast::journal::Journal;
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, slots_of};
+use crate::fast::standing::Standing;
+use crate::order::{Ahead, Lock, after};
+use raddle_model::clock::{Chain, Stamp, VectorClock};
+use raddle_model::lockset::HeldLock;
+use raddle_model::{Event, EventKind, ThreadId};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a thread knows of itself.
+#[derive(Debug)]
+pub struct Own {
+    /// It may go on by itself.
+    ready: bool,
+    /// It has.
+    ahead: bool,
+    stamp: Stamp,
+    /// What it comes after in the full order.
+    full: VectorClock,
+    holds: Option<HeldLock>,
+    section: Section,
+    /// It has begun a section since the detector caught up.
+    began: bool,
+}
+
+impl Default for Own {
+    fn default() -> Own {
+        Own {
+            ready: false,
+            ahead: false,
+            stamp: Stamp { chain: Chain(0), tick: 0 },
+            full: VectorClock::default(),
+            holds: None,
+            section: Section::default(),
+            began: false,
+        }
+    }
+}
+
+impl<P: Planes> FastHybrid<P> {
+    /// An event of a thread, if it can be followed like this. If not, [`FastHybrid::event`] must be told.
+    pub fn quickly(&self, standing: &Standing, event: &Event, journal: &Journal) -> bool {
+        match event.kind {
+            EventKind::LockAcquired { lock, mode } => {
+                let Event { place, stack, .. } = *event;
+                let taken = HeldLock { lock, mode, place, stack, life: 0 };
+                self.take(standing, event.thread, taken, journal)
+            }
+            EventKind::LockReleased { lock, .. } => {
+                let mut own = standing.own();
+                match own.holds.filter(|held| held.lock == lock) {
+                    Some(held) => self.give(standing, &mut own, (event.thread, held), journal),
+                    None => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn take(
+        &self,
+        standing: &Standing,
+        thread: ThreadId,
+        taken: HeldLock,
+        journal: &Journal,
+    ) -> bool {
+        let mut own = standing.own();
+        if !own.ready || own.holds.is_some() || standing.holds_back() {
+            return false;
+        }
+        let Some(tick) = self.tick_after(own.stamp) else { return false };
+        let follow = |lock: &mut Lock| {
+            if lock.hands_over || !lock.admits(taken.mode) {
+                return None;
+            }
+            let named = lock.name(&taken)?;
+            lock.before(taken.mode).for_each(|clock| own.full.join(clock));
+            lock.holders.push((thread, taken.mode));
+            Some(named)
+        };
+        let Some((held, [id, alike])) = self.shards.with(taken.lock, follow).flatten() else {
+            return false;
+        };
+        own.holds = Some(held);
+        // Nothing was read under locks since the last release.
+        standing.take_handed();
+        own.section.begin(journal);
+        own.began = true;
+        for (slot, tick) in own.full.ticks().iter().enumerate().take(self.crowd.slot()) {
+            standing.set_full(slot, self.in_cells(slot, *tick));
+        }
+        self.begin_tick(standing, &mut own, tick, (LockSetId(id), alike));
+        true
+    }
+
+    fn give(
+        &self,
+        standing: &Standing,
+        own: &mut Own,
+        (thread, held): (ThreadId, HeldLock),
+        journal: &Journal,
+    ) -> bool {
+        if !own.ready || standing.holds_back() || self.was_handed(standing, &own.section, journal) {
+            return false;
+        }
+        let Some(tick) = self.tick_after(own.stamp) else { return false };
+        let follow = |lock: &mut Lock| {
+            let at = lock.holders.iter().position(|(holder, _)| *holder == thread)?;
+            if lock.hands_over {
+                return None;
+            }
+            lock.holders.swap_remove(at);
+            lock.of(held.mode).join(&own.full);
+            Some(())
+        };
+        if self.shards.with(held.lock, follow).flatten().is_none() {
+            return false;
+        }
+        own.holds = None;
+        own.section.end(journal);
+        self.begin_tick(standing, own, tick, (LockSetId::default(), UNLIKE));
+        true
+    }
+
+    /// The tick after this one, unless the slot's ticks are to be counted anew.
+    fn tick_after(&self, stamp: Stamp) -> Option<u64> {
+        let tick = after(stamp.tick);
+        let base = self.bases[stamp.chain.0 as usize].load(Ordering::Relaxed);
+        (tick - base <= u64::from(LAST_TICK)).then_some(tick)
+    }
+
+    fn begin_tick(
+        &self,
+        standing: &Standing,
+        own: &mut Own,
+        tick: u64,
+        (locks, alike): (LockSetId, u32),
+    ) {
+        own.stamp.tick = tick;
+        own.full.raise(own.stamp);
+        own.ahead = true;
+        let slot = standing.slot();
+        let tick = self.in_cells(slot, tick);
+        self.planes.set_locks(slot, tick, locks);
+        standing.set(slot, tick, locks);
+        standing.set_alike(alike);
+        standing.set_full(slot, tick);
+    }
+
+    /// May something have been handed to the section that ends? If so the order changes.
+    fn was_handed(&self, standing: &Standing, section: &Section, journal: &Journal) -> bool {
+        if !self.handovers || !section.has_met(standing, journal) {
+            return false;
+        }
+        let mut handed = !section.is_whole(journal);
+        unwritten(journal, section, |granule, bytes| {
+            let line = granule * GRANULE / LINE;
+            if handed || !self.planes.covers(granule * GRANULE, (granule + 1) * GRANULE) {
+                return;
+            }
+            let writers = self.planes.sharers(Side::Write, line);
+            handed = writers & SPECIAL != 0
+                || slots_of(writers & !(1 << standing.slot())).any(|slot| {
+                    let unknown = |cell: crate::fast::Cell| {
+                        cell.bytes() & bytes != 0 && !standing.knows(slot, cell.tick())
+                    };
+                    // What is in the crowd's rooms is looked at the long way.
+                    if slot == self.crowd.slot() && writers & OLDER != 0 {
+                        return true;
+                    }
+                    unknown(self.planes.cell(slot, Side::Write, granule))
+                        || writers & OLDER != 0
+                            && self.planes.older(slot, Side::Write, granule).is_some_and(unknown)
+                });
+        });
+        if !handed {
+            standing.take_handed();
+        }
+        handed
+    }
+
+    /// A tick of a slot's chain, as its cells have it.
+    pub(super) fn in_cells(&self, slot: usize, tick: u64) -> u32 {
+        let base = self.bases[slot].load(Ordering::Relaxed);
+        tick.saturating_sub(base).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Brings what the detector knows of a thread up to date. It goes on by itself.
+    pub(super) fn catch_up(&self, state: &mut State, thread: ThreadId) {
+        let Some(member) = state.threads.get_mut(&thread) else { return };
+        let standing = Arc::clone(&member.standing);
+        let mut own = standing.own();
+        if !std::mem::take(&mut own.ahead) {
+            return;
+        }
+        let ahead = Ahead {
+            tick: own.stamp.tick,
+            full: own.full.clone(),
+            began: std::mem::take(&mut own.began),
+            open: own.holds.is_some(),
+        };
+        state.execution.catch_up(thread, ahead, own.holds);
+        member.section = own.section;
+        member.locks = standing.locks();
+        member.version = state.execution.locks_version(thread);
+    }
+
+    /// The same for those who wrote something.
+    pub(super) fn catch_up_with(&self, state: &mut State, writes: &[(ThreadId, Stamp)]) {
+        writes.iter().for_each(|(writer, _)| self.catch_up(state, *writer));
+    }
+
+    /// The same before the detector changes it: the thread does not.
+    pub(super) fn take_over(&self, state: &mut State, thread: ThreadId) {
+        self.catch_up(state, thread);
+        if let Some(member) = state.threads.get(&thread) {
+            member.standing.own().ready = false;
+        }
+    }
+
+    /// The same for all.
+    pub(super) fn take_over_all(&self, state: &mut State) {
+        let threads: Vec<ThreadId> = state.threads.keys().copied().collect();
+        threads.into_iter().for_each(|thread| self.take_over(state, thread));
+    }
+
+    /// After an event of a thread: it may go on by itself if it stands alone. What it holds is kept with
+    /// the lock.
+    pub(super) fn let_go(&self, state: &State, thread: ThreadId) {
+        let Some(member) = state.threads.get(&thread) else { return };
+        let mut own = member.standing.own();
+        own.ready = false;
+        // Whose the ticks of the crowd are is known to the detector.
+        if member.standing.is_in_crowd() {
+            return;
+        }
+        let Some((stamp, full, holds)) = state.execution.alone(thread) else { return };
+        let is_holder = |lock: &mut Lock| lock.holders.iter().any(|(of, _)| *of == thread);
+        if holds.is_some_and(|held| self.shards.with(held.lock, is_holder) != Some(true)) {
+            return;
+        }
+        own.ready = true;
+        (own.stamp, own.holds, own.section) = (stamp, holds, member.section);
+        own.full.clone_from(full);
+    }
+}
