@@ -11,6 +11,8 @@
 //!   cells beside the planes with one for each member ([`crate::fast::Planes::room`]). So every place has one writer,
 //!   as with planes of its own, and nothing that one member did is ever overwritten by another: stamp first, then look,
 //!   holds as it does for everybody else.
+//!   What is a thread's own older access, and not stood for by its newest, is kept behind the lock, as in
+//!   [`crate::fast::special`]; there are no planes for it.
 //! - *Knowledge*. What a thread knows of the others in the weak order is one tick for each member
 //!   ([`crate::fast::Standing::knows`]), not one for the slot.
 

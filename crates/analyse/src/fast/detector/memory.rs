@@ -38,6 +38,10 @@ impl<P: Planes> FastHybrid<P> {
                     self.kept_suspects(now, granule, (bytes, &special.kept), &mut suspects);
                 }
             }
+            if !suspects.is_empty() {
+                // What it comes after in the full order is asked for.
+                self.catch_up(state, event.thread);
+            }
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
         }
         self.add_races(state, event.thread, races);
