@@ -299,21 +299,27 @@ impl Execution {
         self.orders.shards()
     }
 
-    /// Threads other than the event's whose locks it may concern.
+    /// Threads whose locks an event may concern: those that hold them, and those that did when they were last
+    /// caught up with.
     pub fn concerned(&self, event: &Event) -> Vec<ThreadId> {
         use EventKind::*;
-        let mut all = match &event.kind {
-            Allocate { address, size } | MemoryRenewed { address, size } => {
-                self.orders.holders_within(&span(*address, *size))
-            }
-            Free { address, size } => {
-                let size = self.size_of(*address, *size);
-                self.orders.holders_within(&span(*address, size))
-            }
-            kind => named_lock(kind).map(|lock| self.orders.holders(lock)).unwrap_or_default(),
+        let lying_in = |bytes: std::ops::Range<u64>| {
+            let mut all = self.orders.holders_within(&bytes);
+            all.extend(self.held.holders_within(&bytes));
+            all
         };
-        all.retain(|thread| *thread != event.thread);
-        all
+        match &event.kind {
+            Allocate { address, size } | MemoryRenewed { address, size } => {
+                lying_in(span(*address, *size))
+            }
+            Free { address, size } => lying_in(span(*address, self.size_of(*address, *size))),
+            kind => {
+                let Some(lock) = named_lock(kind) else { return Vec::new() };
+                let mut all = self.orders.holders(lock);
+                all.extend(self.held.holders(lock).map(|(thread, _)| thread));
+                all
+            }
+        }
     }
 
     /// After an event: what is kept with the lock it names, or with those that its thread held.
@@ -353,6 +359,11 @@ impl Execution {
     /// Begins a new tick of a thread.
     pub fn advance(&mut self, thread: ThreadId) {
         self.orders.advance(thread);
+    }
+
+    /// See [`Orders::weak_version`].
+    pub fn weak_version(&self, thread: ThreadId) -> u64 {
+        self.orders.weak_version(thread)
     }
 
     /// By chain, the last tick that is ordered before what a thread does now; none beyond the end.

@@ -137,6 +137,13 @@ impl HeldLocks {
         })
     }
 
+    /// Those who hold a lock that lies in `bytes`. Of those that are held now there are few.
+    pub fn holders_within(&self, bytes: &Range<u64>) -> impl Iterator<Item = ThreadId> + '_ {
+        let bytes = bytes.clone();
+        let held = self.holders.iter().filter(move |(lock, _)| bytes.contains(&lock.0));
+        held.flat_map(|(_, holders)| holders.iter().copied())
+    }
+
     /// What a thread holds, if that is at most one lock, taken once, and nothing of what it did with locks is
     /// still open.
     pub fn one_at_most(&self, thread: ThreadId) -> Option<Option<HeldLock>> {

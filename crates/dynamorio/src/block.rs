@@ -6,7 +6,7 @@
 
 mod calls;
 
-pub use calls::{CodeAddress, RED_ZONE};
+pub use calls::{CodeAddress, RED_ZONE, Unless};
 
 use crate::slots::{Slot, Slots};
 use crate::{FALSE, TRUE};
@@ -573,27 +573,6 @@ impl Point<'_> {
     pub fn skip_if_zero(&mut self, slot: Slot, label: &Label) {
         self.compare_zero(slot);
         self.jump(dr::OP_jz, label);
-    }
-
-    /// The same where flags and registers are the application's, as a clean call wants to find them: `spare` is
-    /// overwritten. Everything must have been restored.
-    pub fn skip_if_nonzero_untouched(&mut self, slot: Slot, spare: Slot, label: &Label) {
-        let rcx = dr::DR_REG_RCX as dr::reg_id_t;
-        let (asked, spare) = (self.slot(slot, dr::OPSZ_4), self.slot(spare, dr::OPSZ_8));
-        self.create_1_1(dr::OP_mov_st, spare, reg(rcx));
-        // The upper half becomes zero.
-        self.create_1_1(dr::OP_mov_ld, reg(dr::DR_REG_ECX as dr::reg_id_t), asked);
-        let zero = self.new_label();
-        // SAFETY: label and context are live; the list takes over the jump. It is short: two instructions.
-        let jump = unsafe {
-            let target = dr::opnd_create_instr(zero.instruction);
-            dr::instr_create_0dst_2src(self.context, dr::OP_jecxz as i32, target, reg(rcx))
-        };
-        self.before(jump);
-        self.create_1_1(dr::OP_mov_ld, reg(rcx), spare);
-        self.jump(dr::OP_jmp, label);
-        self.place(zero);
-        self.create_1_1(dr::OP_mov_ld, reg(rcx), spare);
     }
 
     fn compare_zero(&mut self, slot: Slot) {

@@ -16,7 +16,8 @@ use crate::memory::Reservation;
 use crate::memory::shadow::Shadow;
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
-use raddle_analyse::fast::{Cell, Journal, SLOTS, Side, Standing};
+use raddle_analyse::fast::crowd::MEMBERS;
+use raddle_analyse::fast::{Cell, Journal, Planes, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
 use std::mem::offset_of;
@@ -65,6 +66,18 @@ pub struct Middle {
     steps: u64,
     merges: u64,
     own: u32,
+    /// Whose planes are looked at: all but the own. A member of the crowd looks at those of its slot, too.
+    others: u32,
+    /// Which member of the crowd it is, counted from one; zero if none.
+    member: u32,
+    crowd_slot: u32,
+    /// Whose the crowd's ticks are, by run.
+    owners: u64,
+    /// By member, the last tick that is ordered before, as the assembly compares it.
+    member_limits: u64,
+    /// Where the crowd's rooms are, and where the member's own cell is in the first.
+    rooms: u64,
+    entries: u64,
     locks: u32,
     alike_table: u64,
     /// Which lock sets the thread's own excludes for being alike; [`UNLIKE`] if none.
@@ -108,6 +121,7 @@ pub struct Middle {
     rule_memory: Reservation,
     step_memory: Reservation,
     merged: Reservation,
+    limit_memory: Reservation,
     /// Never written.
     empty: Reservation,
 }
@@ -196,9 +210,12 @@ impl Middle {
         let rule_memory = Reservation::new(RULES * ROW_SIZE)?;
         let step_memory = Reservation::new(STEPS * ROW_SIZE)?;
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
+        let limit_memory = Reservation::new((MEMBERS + 1) * 8)?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
-            std::array::from_fn(|slot| if slot < shadow.slots() { keys(slot) } else { [0; 2] })
+            std::array::from_fn(
+                |slot| if slot < Planes::slots(shadow) { keys(slot) } else { [0; 2] },
+            )
         };
         Some(Box::new(Middle {
             segment: 0,
@@ -211,6 +228,13 @@ impl Middle {
             steps: step_memory.start(),
             merges: merged.start(),
             own: 0,
+            others: !0,
+            member: 0,
+            crowd_slot: u32::MAX,
+            owners: 0,
+            member_limits: limit_memory.start(),
+            rooms: shadow.first_entry(0),
+            entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
             alike: UNLIKE,
@@ -236,13 +260,14 @@ impl Middle {
                 SIDES.map(|side| shadow.key(slot, side) ^ shadow.older_key(slot, side))
             }),
             lock_tables: std::array::from_fn(|slot| {
-                if slot < shadow.slots() { shadow.lock_table(slot) } else { 0 }
+                if slot < Planes::slots(shadow) { shadow.lock_table(slot) } else { 0 }
             }),
             own_locks: 0,
             memory,
             rule_memory,
             step_memory,
             merged,
+            limit_memory,
             empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
     }
@@ -255,20 +280,34 @@ impl Middle {
         self.older_cells = self.older_keys[slot];
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
+        self.member = standing.member();
+        self.others = if standing.is_in_crowd() { !0 } else { !self.own };
+        if let Some(member) = self.member.checked_sub(1) {
+            self.entries = self.rooms + Shadow::entry_offset(member as usize);
+        }
+        if let Some(crowd) = standing.crowd() {
+            self.crowd_slot = crowd.slot() as u32;
+            self.owners = crowd.owners().as_ptr() as u64;
+        }
         self.locks = standing.locks().0;
         self.settled = up_to(standing.settled());
         self.no_locks = u32::from(self.locks == 0);
         self.alike = standing.alike();
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
-        self.rows =
-            if muted || standing.is_undecided() { self.empty.start() } else { self.memory.start() };
+        let by_hand = !muted && !standing.is_undecided();
+        self.rows = if by_hand { self.memory.start() } else { self.empty.start() };
         // The version first: if another thread changes a limit meanwhile, it will differ next time.
         let version = Some(standing.weak_version());
         if self.loaded != version {
             self.loaded = version;
             for (slot, limit) in self.limits.iter_mut().enumerate().take(SLOTS) {
                 *limit = up_to(standing.weak(slot));
+            }
+            let members = standing.crowd().map_or(0, |crowd| crowd.members());
+            for member in 0..if members == 0 { 0 } else { members + 1 } {
+                let limit = up_to(standing.of_member(member as u32));
+                self.limit_memory.write_at(member * 8, limit);
             }
         }
     }

@@ -15,11 +15,12 @@ use crate::fast::access::{
     AccessId, Accesses, Description, LockSetId, LockSets, Numbered, Record, Successors,
 };
 use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
+use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
-    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, look, set_aside, slots_of, stamp,
+    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, set_aside, slots_of,
 };
-use crate::fast::special::{Kept, Specials};
+use crate::fast::special::{KEPT, Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race};
@@ -66,6 +67,8 @@ pub struct FastHybrid<P> {
     accesses: Accesses,
     locks: LockSets,
     found: AtomicUsize,
+    /// Who shares the last slot.
+    crowd: Arc<Crowd>,
     /// Locks, for threads that follow them by themselves ([`quick`]).
     shards: Arc<Shards>,
     handovers: bool,
@@ -82,7 +85,9 @@ struct State {
     execution: Execution,
     findings: Findings,
     specials: Specials,
+    /// By chain. Those of the crowd share a slot.
     slots: Vec<Slot>,
+    runs: Runs,
     threads: FxHashMap<ThreadId, Member>,
     successors: Successors,
 }
@@ -94,14 +99,17 @@ struct Member {
     /// Its locks, and which version of them it is.
     locks: LockSetId,
     version: u64,
+    /// What it was last told of the crowd: after how many changes of what it knows, how often the crowd had forgotten, and
+    /// which member it was.
+    told: Option<(u64, u64, u32)>,
     section: Section,
     held_back: HeldBack,
 }
 
-/// What is known of a slot beside its planes.
+/// What is known of a chain.
 #[derive(Debug, Default)]
 struct Slot {
-    /// From which tick on which thread wrote its planes, in order.
+    /// From which tick on which thread counted in it, in order.
     tenants: Vec<(u64, ThreadId)>,
 }
 
@@ -121,15 +129,18 @@ struct Now<'a> {
 }
 
 impl<P: Planes> FastHybrid<P> {
-    /// Before the first event. `execution` must not have more than [`SLOTS`] chains.
+    /// Before the first event. `execution` must not have more chains than there are slots and
+    /// [`crate::fast::crowd::MEMBERS`].
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
+        let crowd = Arc::new(Crowd::new(planes.slots()));
         let (shards, handovers) = (Arc::clone(execution.shards()), execution.follows_handovers());
         let state = State {
             used: 0,
             execution,
             findings: Findings::default(),
             specials: Specials::default(),
-            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            slots: Vec::new(),
+            runs: Runs::default(),
             threads: FxHashMap::default(),
             successors: Successors::default(),
         };
@@ -139,6 +150,7 @@ impl<P: Planes> FastHybrid<P> {
             accesses: Accesses::default(),
             locks: LockSets::default(),
             found: AtomicUsize::new(0),
+            crowd,
             shards,
             handovers,
             bases: Default::default(),
@@ -149,6 +161,11 @@ impl<P: Planes> FastHybrid<P> {
     /// The shadow memory.
     pub fn planes(&self) -> &P {
         &self.planes
+    }
+
+    /// Who shares the last slot.
+    pub fn crowd(&self) -> &Crowd {
+        &self.crowd
     }
 
     /// The number that stands for a description.
@@ -164,7 +181,9 @@ impl<P: Planes> FastHybrid<P> {
     /// A thread's standing; the same from its first event to its last.
     pub fn standing(&self, thread: ThreadId) -> Arc<Standing> {
         let mut state = self.lock();
-        self.refresh(&mut state, thread);
+        if !state.stands(thread) {
+            self.refresh(&mut state, thread);
+        }
         Arc::clone(&state.threads.entry(thread).or_default().standing)
     }
 
@@ -209,7 +228,11 @@ impl<P: Planes> FastHybrid<P> {
             }
             let mut news = false;
             for (granule, bytes) in granules(part.0, part.1) {
-                let old = self.planes.cell(standing.slot(), side, granule);
+                let old = place(&self.planes, standing, side, granule).get(
+                    &self.planes,
+                    standing,
+                    (side, granule),
+                );
                 if old.tick() == standing.tick() && old.bytes() & bytes == bytes {
                     continue;
                 }
@@ -282,7 +305,9 @@ impl<P: Planes> FastHybrid<P> {
             self.catch_up(state, event.thread);
         }
         for thread in state.execution.concerned(event) {
-            self.take_over(state, thread);
+            if apart || thread != event.thread {
+                self.take_over(state, thread);
+            }
         }
         if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);
@@ -411,43 +436,77 @@ impl<P: Planes> FastHybrid<P> {
         }
         let locks = member.locks;
         let stamp = execution.stamp(thread);
-        let number = stamp.chain.0 as usize;
+        let chain = stamp.chain.0 as usize;
+        let number = chain.min(self.crowd.slot());
         if number >= *used {
             assert!(self.planes.use_slot(number), "no address space for shadow memory");
             *used = number + 1;
         }
-        let slot = &mut slots[number];
+        if slots.len() <= chain {
+            slots.resize_with(chain + 1, Slot::default);
+        }
+        let slot = &mut slots[chain];
         if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
             slot.tenants.push((stamp.tick, thread));
         }
-        let base = &self.bases[number];
-        if stamp.tick - base.load(Ordering::Relaxed) > u64::from(LAST_TICK) {
-            self.take_over_all(state);
-            let State { threads, specials, .. } = &mut *state;
-            // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
-            // The lowest bytes of a tick stay what they are: none is to become 0xff.
-            base.store(stamp.tick & !0xff_ffff, Ordering::Relaxed);
-            specials.forget_slot(number);
-            for Member { standing, .. } in threads.values() {
-                standing.set_known(number, 0, 0);
-                if standing.slot() == number {
-                    standing.set_settled(0);
+        let (tick, own) = match chain.checked_sub(self.crowd.slot()) {
+            None => {
+                let base = &self.bases[number];
+                if stamp.tick - base.load(Ordering::Relaxed) > u64::from(LAST_TICK) {
+                    // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
+                    // The lowest bytes of a tick stay what they are: none is to become 0xff.
+                    self.take_over_all(state);
+                    base.store(stamp.tick & !0xff_ffff, Ordering::Relaxed);
+                    self.forget_slot(state, number);
                 }
+                (self.in_cells(number, stamp.tick), 0)
             }
-            self.planes.clear_slot(number);
-        }
-        let State { execution, threads, .. } = state;
-        let tick = self.in_cells(number, stamp.tick);
-        let Some(Member { standing, .. }) = threads.get(&thread) else { return };
+            Some(own) => {
+                let mut tick = state.runs.tick(&self.crowd, own, stamp.tick);
+                if tick.is_none() {
+                    self.take_over_all(state);
+                    state.runs.forget(&self.crowd);
+                    self.forget_slot(state, number);
+                    tick = state.runs.tick(&self.crowd, own, stamp.tick);
+                }
+                (tick.unwrap_or_default(), own as u32 + 1)
+            }
+        };
+        let State { execution, threads, runs, .. } = state;
+        let Some(Member { standing, told, .. }) = threads.get_mut(&thread) else { return };
         standing.mute(execution.muted(thread));
         standing.set_undecided(execution.is_undecided(thread));
+        standing.set_member(&self.crowd, own);
         self.planes.set_locks(number, tick, locks);
         standing.set(number, tick, locks);
         let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
-        let known = known(Order::Weak).zip(known(Order::Full)).take(execution.width());
-        for (slot, (weak, full)) in known.enumerate() {
+        let width = execution.width().min(self.crowd.slot());
+        let known_in_both = known(Order::Weak).zip(known(Order::Full)).take(width);
+        for (slot, (weak, full)) in known_in_both.enumerate() {
             standing.set_known(slot, self.in_cells(slot, weak), self.in_cells(slot, full));
         }
+        let now = Some((execution.weak_version(thread), runs.age(), own));
+        if self.crowd.members() != 0 && *told != now {
+            *told = now;
+            let known = known(Order::Weak).skip(self.crowd.slot()).take(self.crowd.members());
+            let known = known.enumerate().map(|(member, tick)| runs.limit(member, tick));
+            standing.set_members(known);
+        }
+    }
+
+    /// Forgets what a slot did.
+    fn forget_slot(&self, state: &mut State, number: usize) {
+        state.specials.forget_slot(number);
+        for Member { standing, .. } in state.threads.values() {
+            standing.set_known(number, 0, 0);
+            if standing.slot() == number {
+                standing.set_settled(0);
+            }
+            if number == self.crowd.slot() {
+                standing.set_members(repeat(0));
+            }
+        }
+        self.planes.clear_slot(number);
     }
 
     /// The number of a lock set. That of a lock taken with empty hands the lock itself remembers.
@@ -477,20 +536,9 @@ impl<P: Planes> FastHybrid<P> {
         }
         if let Some(member) = state.threads.get(&event.thread) {
             let standing = &member.standing;
-            standing.set_settled(self.settled(state, standing.slot()).min(standing.tick()));
+            let settled = self.settled(state, standing.slot(), standing.tick());
+            standing.set_settled(settled.min(standing.tick()));
         }
-    }
-
-    /// Who counted in a slot at a tick, and which of its chain's it is.
-    fn when(&self, state: &State, slot: usize, tick: u32) -> (ThreadId, Stamp) {
-        let tick = self.bases[slot].load(Ordering::Relaxed) + u64::from(tick);
-        (state.slots[slot].tenant(tick), Stamp { chain: Chain(slot as u32), tick })
-    }
-
-    /// The last tick of a slot that is ordered before whatever any other thread does from now on.
-    fn settled(&self, state: &State, slot: usize) -> u32 {
-        let tick = state.execution.settled(Chain(slot as u32));
-        self.in_cells(slot, tick).min(LAST_TICK)
     }
 
     /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
@@ -503,17 +551,22 @@ impl<P: Planes> FastHybrid<P> {
         (bytes, access): (Bytes, AccessId),
         keep: impl FnOnce(Cell),
     ) {
-        let slot = standing.slot();
-        let old = self.planes.cell(slot, side, granule);
+        let (slot, at) = (standing.slot(), (side, granule));
+        let place = place(&self.planes, standing, side, granule);
+        let put = |bytes, access| {
+            let new = Cell::new(standing.tick(), bytes, access);
+            place.set(&self.planes, standing, at, new);
+        };
+        let old = place.get(&self.planes, standing, at);
         if old == Cell::EMPTY {
-            return stamp(&self.planes, standing, side, granule, bytes, access);
+            return put(bytes, access);
         }
         if old.tick() == standing.tick() {
             let merged = self.accesses.merge(old.access(), old.bytes(), access, bytes);
-            return stamp(&self.planes, standing, side, granule, old.bytes() | bytes, merged);
+            return put(old.bytes() | bytes, merged);
         }
         if old.tick() <= standing.settled() {
-            return stamp(&self.planes, standing, side, granule, bytes, access);
+            return put(bytes, access);
         }
         let lost = if self.locks.within(standing.locks(), self.planes.locks(slot, old.tick())) {
             old.bytes() & !bytes
@@ -523,7 +576,7 @@ impl<P: Planes> FastHybrid<P> {
         if lost != 0 {
             keep(old.only(lost));
         }
-        stamp(&self.planes, standing, side, granule, bytes, access);
+        put(bytes, access);
     }
 
     /// Puts an access that loses its cell where it is still found: among the older ones, or, if that
@@ -538,7 +591,11 @@ impl<P: Planes> FastHybrid<P> {
             return;
         }
         let set_aside = || set_aside(&self.planes, (slot, side, granule), cell);
-        let older = self.planes.older(slot, side, granule);
+        // The crowd has its rooms where others have older accesses.
+        let older = match slot == self.crowd.slot() {
+            true => None,
+            false => self.planes.older(slot, side, granule),
+        };
         if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
             return set_aside();
         }
@@ -546,7 +603,7 @@ impl<P: Planes> FastHybrid<P> {
             return;
         }
         let mut state = self.lock();
-        if older.is_some_and(|older| older.tick() <= self.settled(&state, slot)) {
+        if older.is_some_and(|older| older.tick() <= self.settled(&state, slot, cell.tick())) {
             set_aside();
         } else {
             self.keep(&mut state, slot, granule, cell);
@@ -556,7 +613,8 @@ impl<P: Planes> FastHybrid<P> {
     /// What a slot has of a granule beside its newest access. Planes that were never written are not
     /// read: that would cost the kernel a page.
     fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
-        let marked = self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
+        let marked = slot != self.crowd.slot()
+            && self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
         let older = if marked { self.planes.older(slot, side, granule) } else { None };
         older.filter(|cell| *cell != Cell::EMPTY)
     }
@@ -570,21 +628,21 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Keeps an access that loses its cell, unless nothing can race with it any more.
     fn keep(&self, state: &mut State, slot: usize, granule: u64, cell: Cell) {
-        let settled = self.settled(state, slot);
+        let settled = self.settled(state, slot, cell.tick());
         if cell.tick() <= settled {
             return;
         }
         self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
             let new = Kept { slot, tick: cell.tick(), bytes, access: one };
             let special = state.specials.entry(granule);
-            special.keep(new, |old| self.stands_for(&new, old, settled));
+            special.keep(new, self.most_kept(), |old| self.stands_for(&new, old, settled));
         });
         self.planes.add_sharers(Side::Write, granule * GRANULE / LINE, SPECIAL);
     }
 
     /// Does a newer kept access make an older one superfluous?
     fn stands_for(&self, new: &Kept, old: &Kept, settled: u32) -> bool {
-        if old.slot != new.slot {
+        if old.slot != new.slot || !self.is_of_same(new.slot, new.tick, old.tick) {
             return false;
         }
         let (Some(n), Some(o)) = (self.accesses.one(new.access), self.accesses.one(old.access))
@@ -594,6 +652,41 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
         let held = |kept: &Kept| self.planes.locks(kept.slot, kept.tick);
         old.tick <= settled || kinds && self.locks.within(held(new), held(old))
+    }
+
+    /// So many accesses are kept of a granule.
+    fn most_kept(&self) -> usize {
+        KEPT.max(2 * self.crowd.members())
+    }
+
+    /// Are two ticks of a slot of the same chain?
+    fn is_of_same(&self, slot: usize, a: u32, b: u32) -> bool {
+        slot != self.crowd.slot() || self.crowd.owner(a) == self.crowd.owner(b)
+    }
+
+    /// Who counted in a slot at a tick, and which of its chain's it is.
+    fn when(&self, state: &State, number: usize, tick: u32) -> (ThreadId, Stamp) {
+        let (chain, tick) = if number == self.crowd.slot() {
+            // What is forgotten is ordered before all: nobody asks for it but by chance.
+            let (member, tick) = state.runs.when(tick).unwrap_or_default();
+            (number + member, tick)
+        } else {
+            (number, self.bases[number].load(Ordering::Relaxed) + u64::from(tick))
+        };
+        let thread = state.slots.get(chain).map_or(ThreadId(0), |slot| slot.tenant(tick));
+        (thread, Stamp { chain: Chain(chain as u32), tick })
+    }
+
+    /// The last tick of a slot that is ordered before whatever any other thread does from now on; in the crowd, of
+    /// those who have this tick.
+    fn settled(&self, state: &State, slot: usize, tick: u32) -> u32 {
+        let settled = if slot == self.crowd.slot() {
+            let Some((member, _)) = state.runs.when(tick) else { return LAST_TICK };
+            state.runs.limit(member, state.execution.settled(Chain((slot + member) as u32)))
+        } else {
+            self.in_cells(slot, state.execution.settled(Chain(slot as u32)))
+        };
+        settled.min(LAST_TICK)
     }
 
     /// Is any granule of these bytes accessed atomically?
@@ -615,7 +708,8 @@ impl<P: Planes> FastHybrid<P> {
         for (granule, bytes) in granules(start, end) {
             let Some(special) = state.specials.get(granule) else { continue };
             if special.synchronisation {
-                self.planes.set_cell(now.standing.slot(), side, granule, Cell::EMPTY);
+                let place = place(&self.planes, now.standing, side, granule);
+                place.set(&self.planes, now.standing, (side, granule), Cell::EMPTY);
                 synchronises = true;
             }
             self.kept_suspects(now, granule, (bytes, &special.kept), suspects);
@@ -644,7 +738,7 @@ impl<P: Planes> FastHybrid<P> {
             stack: event.stack,
         });
         let now = Now { standing: &standing, thread: event.thread, access };
-        let settled = self.settled(state, standing.slot());
+        let settled = self.settled(state, standing.slot(), standing.tick());
         let mut races = Vec::new();
         let mut awaited = Vec::new();
         for (granule, bytes) in granules(address, end) {
@@ -664,7 +758,7 @@ impl<P: Planes> FastHybrid<P> {
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
             let new = Kept { slot: standing.slot(), tick: standing.tick(), bytes, access };
             let special = state.specials.entry(granule);
-            special.keep(new, |old| self.stands_for(&new, old, settled));
+            special.keep(new, self.most_kept(), |old| self.stands_for(&new, old, settled));
         }
         self.add_races(state, event.thread, races);
         self.catch_up_with(state, &awaited);
@@ -683,9 +777,12 @@ impl<P: Planes> FastHybrid<P> {
             for slot in slots_of(self.planes.sharers(side, line)) {
                 let special = state.specials.entry(granule);
                 let mut take = |cell: Cell| {
+                    if cell.bytes() == 0 {
+                        return;
+                    }
                     self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
                         let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
-                        special.keep(kept, |_| false);
+                        special.keep(kept, self.most_kept(), |_| false);
                     });
                 };
                 // In this order: who makes room meanwhile is in both places, not in neither.
@@ -697,6 +794,12 @@ impl<P: Planes> FastHybrid<P> {
                 if newest != Cell::EMPTY {
                     self.planes.set_cell(slot, side, granule, Cell::EMPTY);
                     take(newest);
+                }
+                if slot == self.crowd.slot() {
+                    in_room(&self.planes, &self.crowd, (side, granule), |member, room, cell| {
+                        self.planes.set_entry(room, member, Cell::EMPTY);
+                        take(cell);
+                    });
                 }
             }
         }

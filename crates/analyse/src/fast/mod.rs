@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What is known of a location is spread over *planes*, for each slot: its last write and its last
-//! read, and of each the one before, if that is not stood for by the last. A thread writes the planes of its own slot only, so threads share no shadow they
+//! read, and of each the one before, if that is not stood for by the last. A thread writes the planes of its own slot only (all
+//! beyond the first few share one, cell by cell: [`crowd`]), so threads share no shadow they
 //! do not share memory for, and nothing is lost when two of them touch a location at once: each
 //! stamps first and looks then, so at least one sees the other ([`protocol`]; the order of the two
 //! steps is what `tests/analyse/window.rs` tests).
@@ -30,8 +31,10 @@
 //! - inserted code compares 24 bits of a tick: what a thread touches again exactly 2^24 segments later, or
 //!   twice or three times as many, is left out;
 //! - of a thread's own stack the newest read and write are remembered, whatever locks older ones held;
-//! - threads beyond [`SLOTS`] alive at once share slots, and races between two that share one are
-//!   missed;
+//! - the crowd ([`crowd`]) forgets after 2^24 segments, and with it what its members do until each begins its
+//!   next one; beyond [`crowd::MEMBERS`] of them at once, some count as one thread;
+//! - with as many chains as there are slots, a new thread goes on in the chain of one that ended, if there is one, and is
+//!   taken to come after it;
 //! - a thread that another has taken a lock from learns so at once, but the probe's assembly, for what
 //!   it knows already, only at the thread's next event;
 //! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
@@ -39,6 +42,7 @@
 
 pub mod access;
 pub mod cell;
+pub mod crowd;
 pub mod detector;
 pub mod journal;
 pub mod protocol;
@@ -47,10 +51,11 @@ pub mod standing;
 
 pub use access::{AccessId, Description};
 pub use cell::Cell;
+pub use crowd::Crowd;
 pub use detector::{FastHybrid, Keeping, Outcome};
 pub use journal::Journal;
 pub use protocol::{Planes, Side};
 pub use standing::Standing;
 
-/// How many chains of threads have planes of their own.
+/// How many slots have planes, at most. All but the last, which is the crowd's, are one chain's each.
 pub const SLOTS: usize = 29;

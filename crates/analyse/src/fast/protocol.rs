@@ -9,10 +9,15 @@
 //!
 //! Of two threads that touch the same bytes, the one whose fence comes second sees the stamp and the
 //! name of the other. Checking first and stamping then would leave a window in which both see nothing.
+//!
+//! Members of the crowd ([`crate::fast::crowd`]) stamp what is theirs of the shared planes, or of the granule's room; their slot is
+//! one of the others to each of them, too. Which place is theirs is decided once, by an atomic exchange
+//! ([`place`]), before they stamp.
 
 use crate::fast::SLOTS;
-use crate::fast::access::{AccessId, LockSetId};
+use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
+use crate::fast::crowd::Crowd;
 use crate::fast::standing::Standing;
 use std::ops::Range;
 
@@ -27,7 +32,8 @@ pub enum Side {
 
 /// Among the writers of a line: some of its granules have more to say ([`crate::fast::special`]).
 pub const SPECIAL: u32 = 1 << 31;
-/// Among the writers of a line: some slot has an older access there ([`Planes::older`]).
+/// Among the writers of a line: some slot has an older access there ([`Planes::older`]), or the crowd has a room for
+/// its writes. Among the readers of a line: it has one for its reads.
 pub const OLDER: u32 = 1 << 30;
 /// Among the writers of a line, beside [`SPECIAL`]: some of its granules are accessed atomically.
 pub const SYNCHRONISES: u32 = 1 << 29;
@@ -47,12 +53,18 @@ pub fn slots_of(sharers: u32) -> impl Iterator<Item = usize> {
 
 /// Shadow memory. Granules and lines are numbered by address.
 pub trait Planes {
+    /// How many slots there are. The last is the crowd's.
+    fn slots(&self) -> usize;
     /// Is there shadow for all of `start..end`? What has none is not looked at.
     fn covers(&self, start: u64, end: u64) -> bool;
     /// A slot comes into use. False when there is no room for its planes.
     fn use_slot(&self, slot: usize) -> bool;
     /// A lock set is known by this number: which lock sets it excludes for being alike, if any.
     fn note(&self, locks: LockSetId, alike: Option<u32>);
+    /// Which lock sets that number is known to exclude for being alike, if it is: a number, or one that is nobody's.
+    fn alike(&self, _: LockSetId) -> u32 {
+        UNLIKE - 1
+    }
     /// The locks held in a tick of a slot.
     fn locks(&self, slot: usize, tick: u32) -> LockSetId;
     /// Sets them.
@@ -66,8 +78,18 @@ pub trait Planes {
     }
     /// Sets it.
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell);
+    /// Sets it if it is still `old`.
+    fn take_cell(&self, slot: usize, side: Side, granule: u64, old: Cell, new: Cell) -> bool;
+    /// The number of the room that the crowd has for a granule, if any.
+    fn room(&self, side: Side, granule: u64) -> Option<u32>;
+    /// The same; makes one. Nothing if there is no memory for more.
+    fn open_room(&self, side: Side, granule: u64) -> Option<u32>;
+    /// What a member of the crowd, counted from zero, has in a room.
+    fn entry(&self, room: u32, member: usize) -> Cell;
+    /// Sets it.
+    fn set_entry(&self, room: u32, member: usize, cell: Cell);
     /// An access whose cell a newer one of the slot took without standing for it, one a granule.
-    /// Nothing where there is no room for more planes.
+    /// Nothing where there is no room for more planes. Not asked for the crowd's slot.
     fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell>;
     /// Sets it; the line must be marked with [`OLDER`].
     fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell);
@@ -81,7 +103,7 @@ pub trait Planes {
     fn fence(&self);
     /// Makes all of `start..end`, both multiples of [`crate::fast::cell::LINE`], as if never touched.
     fn clear(&self, start: u64, end: u64);
-    /// Makes all cells of a slot empty.
+    /// Makes all cells of a slot empty; of the crowd's also its rooms, of which there are none then.
     fn clear_slot(&self, slot: usize);
 }
 
@@ -100,6 +122,97 @@ pub struct Suspect {
     pub bytes: Bytes,
 }
 
+/// Where what a thread did to a granule is remembered. Nobody else writes there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The cell of its slot.
+    Cell,
+    /// Its entry in the room of this number.
+    Room(u32),
+    /// There is no memory for it.
+    Nowhere,
+}
+
+impl Place {
+    /// What is there.
+    #[inline]
+    pub fn get<P: Planes>(
+        self,
+        planes: &P,
+        standing: &Standing,
+        (side, granule): (Side, u64),
+    ) -> Cell {
+        match self {
+            Place::Cell => planes.cell(standing.slot(), side, granule),
+            Place::Room(room) => planes.entry(room, (standing.member() as usize).saturating_sub(1)),
+            Place::Nowhere => Cell::EMPTY,
+        }
+    }
+
+    /// Puts something there.
+    #[inline]
+    pub fn set<P: Planes>(
+        self,
+        planes: &P,
+        standing: &Standing,
+        (side, granule): (Side, u64),
+        cell: Cell,
+    ) {
+        match self {
+            Place::Cell => planes.set_cell(standing.slot(), side, granule, cell),
+            Place::Room(room) => {
+                planes.set_entry(room, (standing.member() as usize).saturating_sub(1), cell);
+            }
+            Place::Nowhere => {}
+        }
+    }
+}
+
+/// Where a thread stamps a granule: in the cell of its slot. A member of the crowd takes the cell, if nobody has it,
+/// by an exchange that only one of several can make; else the room is the place.
+#[inline]
+pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u64) -> Place {
+    let (true, Some(crowd)) = (standing.is_in_crowd(), standing.crowd()) else {
+        return Place::Cell;
+    };
+    loop {
+        let cell = planes.cell(standing.slot(), side, granule);
+        let owner = crowd.owner(cell.tick());
+        if owner == standing.member() {
+            return Place::Cell;
+        }
+        if owner != 0 {
+            break;
+        }
+        let taken = Cell::new(standing.tick(), 0, AccessId::default());
+        if planes.take_cell(standing.slot(), side, granule, cell, taken) {
+            return Place::Cell;
+        }
+    }
+    // The mark first: whoever finds the room may use it.
+    let line = granule * GRANULE / LINE;
+    if planes.sharers(side, line) & OLDER == 0 {
+        planes.add_sharers(side, line, OLDER);
+    }
+    planes.open_room(side, granule).map_or(Place::Nowhere, Place::Room)
+}
+
+/// Calls `visit` for what each member of the crowd has in the room of a granule, if it has one.
+pub fn in_room<P: Planes>(
+    planes: &P,
+    crowd: &Crowd,
+    (side, granule): (Side, u64),
+    mut visit: impl FnMut(usize, u32, Cell),
+) {
+    let Some(room) = planes.room(side, granule) else { return };
+    for member in 0..crowd.members() {
+        let cell = planes.entry(room, member);
+        if cell.bytes() != 0 {
+            visit(member, room, cell);
+        }
+    }
+}
+
 /// Stamps one cell.
 #[inline]
 pub fn stamp<P: Planes>(
@@ -110,7 +223,8 @@ pub fn stamp<P: Planes>(
     bytes: Bytes,
     access: AccessId,
 ) {
-    planes.set_cell(standing.slot(), side, granule, Cell::new(standing.tick(), bytes, access));
+    let cell = Cell::new(standing.tick(), bytes, access);
+    place(planes, standing, side, granule).set(planes, standing, (side, granule), cell);
 }
 
 /// Puts an access that is about to lose its cell among the older ones, where [`look`] finds it.
@@ -141,16 +255,20 @@ pub fn look<P: Planes>(
         planes.add_sharers(side, line, own);
     }
     planes.fence();
+    // To a member of the crowd the others of its slot are others.
+    let own = if standing.is_in_crowd() { 0 } else { own };
     let others = |side| planes.sharers(side, line) & !own;
+    let later = side;
     let mut visit = |side, others, age| {
-        visit(planes, standing, (side, age), others, (start, end), &mut suspect);
+        visit(planes, standing, (later, side, age), others, (start, end), &mut suspect);
     };
     visit(Side::Write, others(Side::Write), Age::Newest);
     if side == Side::Write {
         visit(Side::Read, others(Side::Read), Age::Newest);
     }
     let writers = planes.sharers(Side::Write, line);
-    if writers & OLDER == 0 {
+    let readers = if side == Side::Write { planes.sharers(Side::Read, line) } else { 0 };
+    if (writers | readers) & OLDER == 0 {
         return writers;
     }
     visit(Side::Write, others(Side::Write), Age::Older);
@@ -171,24 +289,44 @@ enum Age {
 fn visit<P: Planes>(
     planes: &P,
     standing: &Standing,
-    (side, age): (Side, Age),
+    (later, side, age): (Side, Side, Age),
     others: u32,
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
 ) {
+    // Most of what is not known is excluded by the lock that both hold.
+    let excludes = |slot: usize, cell: Cell| {
+        let alike = planes.alike(planes.locks(slot, cell.tick())) == standing.alike();
+        if alike && later == Side::Read && !standing.knows(slot, cell.tick()) {
+            standing.note_handed();
+        }
+        alike
+    };
+    let mut look_at = |slot: usize, granule: u64, bytes: Bytes, cell: Cell| {
+        let common = cell.bytes() & bytes;
+        if common != 0 && !standing.knows(slot, cell.tick()) && !excludes(slot, cell) {
+            suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
+        }
+    };
     for slot in slots_of(others) {
-        let known = standing.weak(slot);
+        let crowd = standing.crowd().filter(|crowd| crowd.slot() == slot);
         for (granule, bytes) in granules(start, end) {
-            let cell = match age {
-                Age::Newest => planes.cell(slot, side, granule),
-                Age::Older => match planes.older(slot, side, granule) {
-                    Some(cell) => cell,
-                    None => continue,
-                },
-            };
-            let common = cell.bytes() & bytes;
-            if common != 0 && cell.tick() > known {
-                suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
+            match (age, crowd) {
+                (Age::Newest, _) => {
+                    look_at(slot, granule, bytes, planes.cell(slot, side, granule));
+                }
+                (Age::Older, Some(crowd)) => {
+                    in_room(planes, crowd, (side, granule), |_, _, cell| {
+                        if cell.bytes() & bytes != 0 && !excludes(slot, cell) {
+                            look_at(slot, granule, bytes, cell);
+                        }
+                    });
+                }
+                (Age::Older, None) => {
+                    if let Some(cell) = planes.older(slot, side, granule) {
+                        look_at(slot, granule, bytes, cell);
+                    }
+                }
             }
         }
     }

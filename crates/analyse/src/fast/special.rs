@@ -11,8 +11,8 @@ use crate::fast::cell::{Bytes, GRANULE, WHOLE, granules};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// At most so many accesses are kept of a granule; of more, the oldest goes.
-const KEPT: usize = 64;
+/// At least so many accesses are kept of a granule.
+pub const KEPT: usize = 64;
 
 /// One access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +37,15 @@ pub struct Special {
 }
 
 impl Special {
-    /// Keeps one more; `stood_for` says which of the others it makes superfluous.
-    pub fn keep(&mut self, new: Kept, mut stood_for: impl FnMut(&Kept) -> bool) {
+    /// Keeps one more, and so many at most: of more, the oldest goes. `stood_for` says which of the others it makes
+    /// superfluous.
+    pub fn keep(&mut self, new: Kept, most: usize, mut stood_for: impl FnMut(&Kept) -> bool) {
         for old in self.kept.iter_mut().filter(|old| stood_for(old)) {
             old.bytes &= !new.bytes;
         }
         self.kept.retain(|old| old.bytes != 0);
         self.kept.push(new);
-        if self.kept.len() > KEPT {
+        if self.kept.len() > most {
             self.kept.remove(0);
         }
     }

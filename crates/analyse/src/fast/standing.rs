@@ -7,10 +7,11 @@
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Cell, WHOLE};
+use crate::fast::crowd::{Crowd, MEMBERS};
 use crate::fast::detector::Own;
 use crate::fast::protocol::Side;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// See the module. The layout is fixed, for hand-written code.
 #[derive(Debug)]
@@ -37,6 +38,12 @@ pub struct Standing {
     weak_version: AtomicU32,
     /// See [`Standing::alike`].
     alike: AtomicU32,
+    /// See [`Standing::member`].
+    member: AtomicU32,
+    crowd: OnceLock<Arc<Crowd>>,
+    /// By member of the crowd, counted from one, the last tick of its slot that is ordered before now in the weak order.
+    /// Of nobody's ticks (zero) all are. Absent as long as there is no crowd.
+    members: OnceLock<Box<[AtomicU32]>>,
     /// Races of the thread wait for the end of its critical section.
     holds_back: AtomicBool,
     own: Mutex<Own>,
@@ -56,6 +63,9 @@ impl Default for Standing {
             full: Default::default(),
             weak_version: AtomicU32::default(),
             alike: AtomicU32::new(UNLIKE),
+            member: AtomicU32::default(),
+            crowd: OnceLock::new(),
+            members: OnceLock::new(),
             holds_back: AtomicBool::default(),
             own: Mutex::default(),
         }
@@ -105,7 +115,44 @@ impl Standing {
         self.weak[slot].load(Relaxed)
     }
 
-    /// The same in the full order.
+    /// Is this tick of a slot ordered before now in the weak order?
+    #[inline]
+    pub fn knows(&self, slot: usize, tick: u32) -> bool {
+        tick <= self.weak(slot) || slot == self.slot() && !self.is_in_crowd() || {
+            let crowd = self.crowd.get().filter(|crowd| crowd.slot() == slot);
+            crowd.is_some_and(|crowd| tick <= self.of_member(crowd.owner(tick)))
+        }
+    }
+
+    /// The last tick of a member of the crowd, counted from one, that is ordered before now in the weak order; zero
+    /// for what nobody owns.
+    #[inline]
+    pub fn of_member(&self, member: u32) -> u32 {
+        match self.members.get() {
+            Some(members) => members.get(member as usize).map_or(0, |limit| limit.load(Relaxed)),
+            None => 0,
+        }
+    }
+
+    /// Which member of the crowd it is, counted from one; zero if it has planes of its own.
+    #[inline]
+    pub fn member(&self) -> u32 {
+        self.member.load(Relaxed)
+    }
+
+    /// Does it share its slot with others?
+    #[inline]
+    pub fn is_in_crowd(&self) -> bool {
+        self.member() != 0
+    }
+
+    /// The crowd, once the thread has stood anywhere.
+    #[inline]
+    pub fn crowd(&self) -> Option<&Arc<Crowd>> {
+        self.crowd.get()
+    }
+
+    /// The same in the full order as [`Standing::weak`]. Of the crowd's slot nothing is known here.
     #[inline]
     pub fn full(&self, slot: usize) -> u32 {
         self.full[slot].load(Relaxed)
@@ -182,6 +229,28 @@ impl Standing {
         self.slot.store(slot as u32, Relaxed);
         self.locks.store(locks.0, Relaxed);
         self.current.store(Cell::new(tick, WHOLE, AccessId::default()).0, Relaxed);
+    }
+
+    /// It is this member of the crowd, counted from one; zero for none.
+    pub(super) fn set_member(&self, crowd: &Arc<Crowd>, member: u32) {
+        self.crowd.get_or_init(|| Arc::clone(crowd));
+        self.member.store(member, Relaxed);
+    }
+
+    /// What is known of the members, by number counted from one; of itself and of nobody it is all.
+    pub(super) fn set_members(&self, known: impl Iterator<Item = u32>) {
+        let nothing = || (0..=MEMBERS).map(|_| AtomicU32::new(0)).collect();
+        let members: &[AtomicU32] = self.members.get_or_init(nothing);
+        for (limit, known) in members[1..].iter().zip(known) {
+            limit.store(known, Relaxed);
+        }
+        members[0].store(u32::MAX, Relaxed);
+        if self.is_in_crowd()
+            && let Some(own) = members.get(self.member() as usize)
+        {
+            own.store(u32::MAX, Relaxed);
+        }
+        self.weak_version.store(self.weak_version().wrapping_add(1), Relaxed);
     }
 
     pub(super) fn set_known(&self, slot: usize, weak: u32, full: u32) {

@@ -126,14 +126,19 @@ impl Orders {
     /// Before the first event. `lock_touched` switches atomics rule 1 of the design: that plain
     /// reads and writes of memory touched by an atomic instruction synchronise too.
     pub fn new(conditions: ConditionRule, lock_touched: bool) -> Orders {
-        Orders::with_chains(u32::MAX, conditions, lock_touched)
+        Orders::with_chains((u32::MAX, u32::MAX), conditions, lock_touched)
     }
 
-    /// The same, with so many chains at most: when more threads are alive at once, some share one, and
+    /// The same, with few chains: beyond the first number, only threads alive at once have one each, and
+    /// new ones go on in those of threads that ended; beyond the second, they share one, and
     /// count as ordered where nothing orders them.
-    pub fn with_chains(limit: u32, conditions: ConditionRule, lock_touched: bool) -> Orders {
+    pub fn with_chains(
+        (few, limit): (u32, u32),
+        conditions: ConditionRule,
+        lock_touched: bool,
+    ) -> Orders {
         Orders {
-            threads: Threads::new(limit),
+            threads: Threads::new(few, limit),
             locks: Locks::default(),
             foreign: BTreeMap::new(),
             handing: BTreeSet::new(),

@@ -10,9 +10,10 @@
 //!   whoever comes after a tick of the new thread then comes after all of the old one's; or
 //! - nothing remembers a tick of the old thread any more ([`Tenure`]), so none will be asked for.
 //!
-//! Both are exact: no answer of [`super::Orders::ordered`] changes. Where the number of chains is
-//! limited and all are taken, a new thread goes on in the chain of one that ended, or shares that of
-//! one alive: what it does then counts as ordered with what the other does. That can miss a race.
+//! Both are exact: no answer of [`super::Orders::ordered`] changes. Where the number of chains is to be
+//! small, a new thread beyond that number goes on in the chain of one that ended, if there is one: what it does then
+//! counts as ordered with what the other did. That can miss a race. Threads alive at once have a chain each,
+//! up to a second, much larger limit.
 
 use super::Clocks;
 use raddle_model::ThreadId;
@@ -95,13 +96,16 @@ pub(super) struct Threads {
     /// Seats left by threads that ended, of chains that nobody counts in.
     left: Vec<Seat>,
     chains: Vec<ChainState>,
-    /// At most so many chains. Who limits them remembers stamps without holding a tenure.
+    /// Beyond so many chains, those of threads that ended are gone on with. Who limits them remembers stamps
+    /// without holding a tenure.
+    few: u32,
+    /// At most so many.
     limit: u32,
 }
 
 impl Threads {
     /// None yet.
-    pub(super) fn new(limit: u32) -> Threads {
+    pub(super) fn new(few: u32, limit: u32) -> Threads {
         Threads {
             threads: FxHashMap::default(),
             births: FxHashMap::default(),
@@ -110,6 +114,7 @@ impl Threads {
             ends: 0,
             left: Vec::new(),
             chains: Vec::new(),
+            few,
             limit,
         }
     }
@@ -289,19 +294,26 @@ impl Threads {
         &mut self,
         thread: ThreadId,
     ) -> (&mut Clocks, &mut Seat, &mut [ChainState]) {
-        let (chains, left, limit) = (&mut self.chains, &mut self.left, self.limit);
+        let (chains, left) = (&mut self.chains, &mut self.left);
+        let (few, limit) = (self.few, self.limit);
         let Thread { clocks, seat, .. } = self.threads.entry(thread).or_default();
         let seat = seat.get_or_insert_with(|| {
             let remembered = |seat: &Seat| limit != u32::MAX || seat.is_remembered();
             let free = |seat: &Seat| clocks.weak.covers(seat.stamp) || !remembered(seat);
-            let (chain, past) = if let Some(at) = left.iter().position(free) {
-                let seat = left.swap_remove(at);
+            // The first chains are the cheapest.
+            let free = left.iter().enumerate().filter(|(_, seat)| free(seat));
+            let first = free.min_by_key(|(_, seat)| seat.stamp.chain).map(|(at, _)| at);
+            let (chain, past) = if let Some(at) = first {
+                let seat = left.remove(at);
                 (seat.stamp.chain, seat.tenures())
-            } else if (chains.len() as u32) < limit {
+            } else if (chains.len() as u32) < few
+                || left.is_empty() && (chains.len() as u32) < limit
+            {
                 chains.push(ChainState { tick: 0, members: 0 });
                 (Chain(chains.len() as u32 - 1), Vec::new())
-            } else if let Some(seat) = left.pop() {
-                (seat.stamp.chain, Vec::new())
+            } else if !left.is_empty() {
+                // That of who ended longest ago.
+                (left.remove(0).stamp.chain, Vec::new())
             } else {
                 let fewest = (0..chains.len()).min_by_key(|at| chains[*at].members);
                 (Chain(fewest.unwrap_or(0) as u32), Vec::new())

@@ -1,5 +1,6 @@
 //! The fast detector against the oracle, and its shadow in the hands of threads that really run.
 
+use crate::dsl::{events, t};
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
@@ -17,8 +18,8 @@ use raddle_model::{
     AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
+use std::sync::{Arc, Barrier};
 
 /// Shadow of a small memory that begins at [`START`].
 pub struct SmallPlanes {
@@ -27,12 +28,19 @@ pub struct SmallPlanes {
     sharers: Vec<[AtomicU32; 2]>,
     granules: u64,
     locks: Vec<Vec<AtomicU32>>,
+    slots: usize,
+    /// By granule and side, a room for every member of the crowd, if it is open.
+    rooms: Vec<AtomicU32>,
+    entries: Vec<AtomicU64>,
 }
 
-const START: u64 = 0x1000;
+/// Members of the crowd in tests.
+const CROWD: usize = 16;
+
+pub const START: u64 = 0x1000;
 
 impl SmallPlanes {
-    fn new(bytes: u64) -> SmallPlanes {
+    fn new(bytes: u64, ticks: usize, slots: usize) -> SmallPlanes {
         let granules = bytes.div_ceil(LINE) * LINE / GRANULE;
         let cells = SLOTS as u64 * 2 * granules;
         SmallPlanes {
@@ -40,7 +48,15 @@ impl SmallPlanes {
             older: (0..cells).map(|_| Default::default()).collect(),
             sharers: (0..bytes.div_ceil(LINE)).map(|_| Default::default()).collect(),
             granules,
-            locks: (0..SLOTS).map(|_| (0..1024).map(|_| AtomicU32::new(0)).collect()).collect(),
+            locks: (0..SLOTS)
+                .map(|slot| {
+                    let ticks = if slot + 1 == slots { ticks.max(8192) } else { ticks };
+                    (0..ticks).map(|_| AtomicU32::new(0)).collect()
+                })
+                .collect(),
+            slots,
+            rooms: (0..granules * 2).map(|_| Default::default()).collect(),
+            entries: (0..granules * 2 * CROWD as u64).map(|_| Default::default()).collect(),
         }
     }
 
@@ -57,7 +73,16 @@ impl SmallPlanes {
         for side in [Side::Write, Side::Read] {
             self.set_cell(slot, side, granule, Cell::EMPTY);
             self.set_older(slot, side, granule, Cell::EMPTY);
+            if slot + 1 == self.slots {
+                let room = self.room_number(side, granule);
+                self.rooms[room as usize].store(0, SeqCst);
+                (0..CROWD).for_each(|member| self.set_entry(room, member, Cell::EMPTY));
+            }
         }
+    }
+
+    fn room_number(&self, side: Side, granule: u64) -> u32 {
+        ((granule - START / GRANULE) * 2) as u32 + side as u32
     }
 
     fn of_line(&self, line: u64) -> &[AtomicU32; 2] {
@@ -66,6 +91,27 @@ impl SmallPlanes {
 }
 
 impl Planes for SmallPlanes {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+    fn take_cell(&self, slot: usize, side: Side, granule: u64, old: Cell, new: Cell) -> bool {
+        self.at(slot, side, granule).compare_exchange(old.0, new.0, SeqCst, SeqCst).is_ok()
+    }
+    fn room(&self, side: Side, granule: u64) -> Option<u32> {
+        let room = self.room_number(side, granule);
+        (self.rooms[room as usize].load(SeqCst) != 0).then_some(room)
+    }
+    fn open_room(&self, side: Side, granule: u64) -> Option<u32> {
+        let room = self.room_number(side, granule);
+        self.rooms[room as usize].store(1, SeqCst);
+        Some(room)
+    }
+    fn entry(&self, room: u32, member: usize) -> Cell {
+        Cell(self.entries[room as usize * CROWD + member].load(SeqCst))
+    }
+    fn set_entry(&self, room: u32, member: usize, cell: Cell) {
+        self.entries[room as usize * CROWD + member].store(cell.0, SeqCst);
+    }
     fn covers(&self, start: u64, end: u64) -> bool {
         START <= start && end <= START + self.granules * GRANULE
     }
@@ -120,19 +166,31 @@ impl Planes for SmallPlanes {
     }
 }
 
-pub fn detector(observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
-    let options = Options { handovers: false, ..Options::default() };
-    detector_with(options, observed_only, bytes)
+/// For so many bytes and so many ticks of each thread.
+pub fn detector_with(
+    options: Options,
+    observed_only: bool,
+    memory: (u64, usize),
+) -> FastHybrid<SmallPlanes> {
+    detector_in(SLOTS, options, observed_only, memory)
 }
 
-fn detector_with(options: Options, observed_only: bool, bytes: u64) -> FastHybrid<SmallPlanes> {
-    let orders = Orders::with_chains(SLOTS as u32, options.conditions, true);
+/// The same with so many slots: of the threads, all but one fewer share the last.
+pub fn detector_in(
+    slots: usize,
+    options: Options,
+    observed_only: bool,
+    (bytes, ticks): (u64, usize),
+) -> FastHybrid<SmallPlanes> {
+    // What threads that ended did is not to be forgotten.
+    let chains = (slots + CROWD) as u32 - 1;
+    let orders = Orders::with_chains((chains, chains), options.conditions, true);
     let execution = Execution::new(orders, true);
     let execution = match options.handovers && !observed_only {
         true => execution.with_handovers(),
         false => execution,
     };
-    FastHybrid::new(SmallPlanes::new(bytes), execution, observed_only)
+    FastHybrid::new(SmallPlanes::new(bytes, ticks, slots), execution, observed_only)
 }
 
 /// Where each thread stands, asked for once: what changes it must change this. And what it touched.
@@ -169,7 +227,7 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
     detector.event(event, journal);
 }
 
-fn access(
+pub fn access(
     detector: &FastHybrid<SmallPlanes>,
     standing: &Standing,
     event: &Event,
@@ -197,12 +255,20 @@ fn access(
 }
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
+    found_in(SLOTS, observed_only, events)
+}
+
+/// With so many slots.
+fn found_in(slots: usize, observed_only: bool, events: &[Event]) -> Vec<Finding> {
     let options = Options { handovers: false, ..Options::default() };
-    found_with(options, observed_only, events)
+    found_by(detector_in(slots, options, observed_only, (0x1000, 1024)), events)
 }
 
 pub fn found_with(options: Options, observed_only: bool, events: &[Event]) -> Vec<Finding> {
-    let detector = detector_with(options, observed_only, 0x1000);
+    found_by(detector_with(options, observed_only, (0x1000, 1024)), events)
+}
+
+fn found_by(detector: FastHybrid<SmallPlanes>, events: &[Event]) -> Vec<Finding> {
     let mut standings = Standings::new();
     events.iter().for_each(|event| feed(&detector, &mut standings, event));
     detector.end();
@@ -303,6 +369,45 @@ fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
     assert_eq!(found(false, &events).len(), 1);
 }
 
+/// Threads that really run touch a granule at once, and share a slot or not: of every two, one sees the other.
+#[test]
+fn of_every_two_one_sees_the_other() {
+    const WRITERS: std::ops::Range<u32> = 2..8;
+    for round in 0..300 {
+        let detector = detector_in(1 + round % 4, Options::default(), false, (LINE, 1024));
+        let forks: Vec<_> = WRITERS.map(|n| t(1).forks(n)).collect();
+        for event in events(&forks) {
+            detector.event(&event, &Journal::default());
+        }
+        let together = Barrier::new(WRITERS.len());
+        std::thread::scope(|scope| {
+            for n in WRITERS {
+                let (detector, together) = (&detector, &together);
+                scope.spawn(move || {
+                    let standing = detector.standing(ThreadId(n));
+                    let kind = if n % 3 == 0 { AccessKind::Read } else { AccessKind::Write };
+                    let (address, size) = (Address(START), 4);
+                    let place = Place { module: ModuleId::NONE, offset: n.into() };
+                    let access = EventKind::Access { kind, address, size };
+                    let (order, stack) = (0, StackId::NONE);
+                    let event = Event { order, thread: ThreadId(n), place, stack, kind: access };
+                    together.wait();
+                    crate::fast::access(detector, &standing, &event, kind, address, size);
+                });
+            }
+        });
+        let found = detector.findings(0);
+        for (a, b) in WRITERS.flat_map(|a| (a + 1..WRITERS.end).map(move |b| (a, b))) {
+            let both_read = a % 3 == 0 && b % 3 == 0;
+            let seen = found.iter().any(|f| {
+                let threads = [f.accesses[0].thread.0, f.accesses[1].thread.0];
+                threads == [a, b] || threads == [b, a]
+            });
+            assert!(seen != both_read, "{a} and {b} in round {round}: {seen}");
+        }
+    }
+}
+
 fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
     let known = best.entry(byte).or_insert(certainty);
     *known = certainty.max(*known);
@@ -310,7 +415,7 @@ fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1500,
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1500),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -319,39 +424,54 @@ proptest! {
     /// have one, as surely.
     #[test]
     fn the_fast_detector_agrees_with_brute_force(choices in choices()) {
-        let events = world(&choices, Accesses::All, Places::Distinct);
-        let oracle = Oracle::new(&events);
-        let races = oracle.races();
-        let mut got = BTreeMap::new();
-        for f in found(false, &events) {
-            let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
-            prop_assert!(
-                races.contains(&(pair.0, pair.1, f.certainty)),
-                "{:?} {:?}\n{}", pair, f.certainty, show(&events)
-            );
-            prop_assert_eq!(f.accesses[0].thread, events[pair.0].thread);
-            prop_assert_eq!(f.accesses[1].thread, events[pair.1].thread);
-            let bytes = oracle.racing_bytes(pair.0, pair.1);
-            prop_assert!(bytes.contains(&f.address.0));
-            bytes.into_iter().for_each(|byte| raise(&mut got, byte, f.certainty));
-        }
-        let mut expected = BTreeMap::new();
-        for (a, b, certainty) in races {
-            for byte in oracle.racing_bytes(a, b) {
-                raise(&mut expected, byte, certainty);
-            }
-        }
-        prop_assert_eq!(got, expected, "\n{}", show(&events));
+        agrees(&choices, SLOTS)?;
+    }
+
+    /// The same where some, most or all threads share a slot.
+    #[test]
+    fn in_a_crowd_it_agrees_as_well(choices in choices(), slots in 1usize..5) {
+        agrees(&choices, slots)?;
     }
 
     /// `hb` is the observed part.
     #[test]
-    fn observed_only_leaves_out_the_predicted(choices in choices()) {
+    fn observed_only_leaves_out_the_predicted(choices in choices(), crowd in any::<bool>()) {
         let events = world(&choices, Accesses::All, Places::Distinct);
-        let observed: Vec<Finding> = found(false, &events)
+        let slots = if crowd { 2 } else { SLOTS };
+        let observed: Vec<Finding> = found_in(slots, false, &events)
             .into_iter()
             .filter(|f| f.certainty == Certainty::Observed)
             .collect();
-        prop_assert_eq!(found(true, &events), observed);
+        prop_assert_eq!(found_in(slots, true, &events), observed);
     }
+}
+
+fn agrees(choices: &[(u8, u8, u8, u8)], slots: usize) -> Result<(), TestCaseError> {
+    let events = world(choices, Accesses::All, Places::Distinct);
+    let oracle = Oracle::new(&events);
+    let races = oracle.races();
+    let mut got = BTreeMap::new();
+    for f in found_in(slots, false, &events) {
+        let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
+        prop_assert!(
+            races.contains(&(pair.0, pair.1, f.certainty)),
+            "{:?} {:?}\n{}",
+            pair,
+            f.certainty,
+            show(&events)
+        );
+        prop_assert_eq!(f.accesses[0].thread, events[pair.0].thread);
+        prop_assert_eq!(f.accesses[1].thread, events[pair.1].thread);
+        let bytes = oracle.racing_bytes(pair.0, pair.1);
+        prop_assert!(bytes.contains(&f.address.0));
+        bytes.into_iter().for_each(|byte| raise(&mut got, byte, f.certainty));
+    }
+    let mut expected = BTreeMap::new();
+    for (a, b, certainty) in races {
+        for byte in oracle.racing_bytes(a, b) {
+            raise(&mut expected, byte, certainty);
+        }
+    }
+    prop_assert_eq!(got, expected, "\n{}", show(&events));
+    Ok(())
 }

@@ -14,6 +14,7 @@ mod memory;
 mod oracle;
 mod orders;
 mod properties;
+mod quick;
 mod scripts;
 mod spin;
 mod window;

@@ -3,12 +3,13 @@
 //! of the probe's shadow memory.
 
 use crate::dsl::{events, t};
-use crate::fast::detector;
+use crate::fast::detector_in;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, granules};
 use raddle_analyse::fast::protocol::{Suspect, look, set_aside, stamp};
-use raddle_analyse::fast::{Journal, Planes, Side, Standing};
+use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
 use raddle_model::ThreadId;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ struct OneLine {
     cells: [[AtomicU64; 2]; 2],
     older: [[AtomicU64; 2]; 2],
     sharers: [AtomicU32; 2],
+    /// Rooms for three members of the crowd: open or not, and what is in them.
+    rooms: [AtomicU32; 2],
+    entries: [[AtomicU64; 3]; 2],
     /// Left out where a test shows that it is needed.
     without_fence: bool,
 }
@@ -25,6 +29,27 @@ struct OneLine {
 const GRANULE_NUMBER: u64 = 0x1000 / raddle_analyse::fast::cell::GRANULE;
 
 impl Planes for OneLine {
+    fn slots(&self) -> usize {
+        self.cells.len()
+    }
+    fn take_cell(&self, slot: usize, side: Side, _: u64, old: Cell, new: Cell) -> bool {
+        let cell = &self.cells[slot][side as usize];
+        cell.compare_exchange(old.0, new.0, Ordering::SeqCst, Ordering::Acquire).is_ok()
+    }
+    fn room(&self, side: Side, _: u64) -> Option<u32> {
+        let open = self.rooms[side as usize].load(Ordering::Acquire) != 0;
+        open.then_some(side as u32)
+    }
+    fn open_room(&self, side: Side, _: u64) -> Option<u32> {
+        self.rooms[side as usize].store(1, Ordering::Release);
+        Some(side as u32)
+    }
+    fn entry(&self, room: u32, member: usize) -> Cell {
+        Cell(self.entries[room as usize][member].load(Ordering::Acquire))
+    }
+    fn set_entry(&self, room: u32, member: usize, cell: Cell) {
+        self.entries[room as usize][member].store(cell.0, Ordering::Release);
+    }
     fn covers(&self, _: u64, _: u64) -> bool {
         true
     }
@@ -67,24 +92,35 @@ impl Planes for OneLine {
 
 /// The standings of two threads that nothing orders.
 fn standings() -> [Arc<Standing>; 2] {
-    let detector = detector(false, 64);
-    for event in events(&[t(1).forks(2)]) {
+    let [one, other, _] = standings_in(SLOTS);
+    [one, other]
+}
+
+/// The same of three, where there are so many slots: beyond the last, they share it.
+fn standings_in(slots: usize) -> [Arc<Standing>; 3] {
+    let detector = detector_in(slots, Options::default(), false, (64, 1024));
+    for event in events(&[t(1).forks(2), t(1).forks(3)]) {
         detector.event(&event, &Journal::default());
     }
-    [1, 2].map(|thread| detector.standing(ThreadId(thread)))
+    [1, 2, 3].map(|thread| detector.standing(ThreadId(thread)))
+}
+
+/// What this thread does.
+fn access_of(standing: &Standing) -> AccessId {
+    AccessId(10 + standing.slot() as u32 + 4 * standing.member())
 }
 
 /// Stamps and looks; what was seen of the other.
 fn touch(planes: &OneLine, standing: &Standing, (side, start, end): Touch) -> Vec<Suspect> {
-    let own = AccessId(10 + standing.slot() as u32);
+    let own = access_of(standing);
     for (granule, bytes) in granules(start, end) {
         stamp(planes, standing, side, granule, bytes, own);
     }
     let mut seen = Vec::new();
     look(planes, standing, side, (start, end), |suspect| seen.push(suspect));
     for suspect in &seen {
-        assert_ne!(suspect.slot, standing.slot());
-        assert_eq!(suspect.access, AccessId(10 + suspect.slot as u32));
+        assert_ne!(suspect.access, own);
+        assert_eq!(suspect.access.0 % 4, (10 + suspect.slot as u32) % 4);
     }
     seen
 }
@@ -105,15 +141,30 @@ enum Line {
 /// In every interleaving of two accesses, does at least one see the other?
 fn never_both_blind(touches: [Touch; 2], line: Line) {
     let standings = standings();
+    assert_ne!(standings[0].slot(), standings[1].slot());
+    never_both_blind_of(standings, None, touches, line);
+}
+
+/// The same for these two, where this cell is there already, on both sides.
+fn never_both_blind_of(
+    standings: [Arc<Standing>; 2],
+    there: Option<(usize, Cell)>,
+    touches: [Touch; 2],
+    line: Line,
+) {
     let sharers = match line {
         Line::Fresh => 0,
         _ => 1 << standings[0].slot() | 1 << standings[1].slot(),
     };
     let without_fence = matches!(line, Line::SharedWithoutFence);
-    assert_ne!(standings[0].slot(), standings[1].slot());
     loom::model(move || {
         let sharers = [sharers, sharers].map(AtomicU32::new);
         let planes = loom::sync::Arc::new(OneLine { sharers, without_fence, ..OneLine::default() });
+        for (side, (slot, cell)) in
+            [Side::Write, Side::Read].into_iter().zip(there.into_iter().cycle())
+        {
+            planes.set_cell(slot, side, GRANULE_NUMBER, cell);
+        }
         let (theirs, standing) = (loom::sync::Arc::clone(&planes), Arc::clone(&standings[1]));
         let other = loom::thread::spawn(move || touch(&theirs, &standing, touches[1]).len());
         let own = touch(&planes, &standings[0], touches[0]).len();
@@ -164,4 +215,49 @@ fn who_makes_room_is_seen() {
 #[should_panic(expected = "both are blind")]
 fn without_the_fence_a_race_is_lost() {
     never_both_blind([WRITE, WRITE], Line::SharedWithoutFence);
+}
+
+const READ: Touch = (Side::Read, 0x1000, 0x1004);
+
+/// Two of the crowd: whoever gets the cell, and wherever the other goes.
+#[test]
+fn two_of_the_crowd() {
+    let [one, other, _] = standings_in(1);
+    assert!(one.slot() == other.slot() && one.member() != other.member());
+    for touches in [[WRITE, WRITE], [WRITE, READ_WITHIN]] {
+        for line in [Line::Fresh, Line::Shared] {
+            never_both_blind_of([Arc::clone(&one), Arc::clone(&other)], None, touches, line);
+        }
+    }
+}
+
+/// One of the crowd, whose place is in the room because the cell is a third thread's, and one who is not.
+#[test]
+fn one_in_a_room_and_one_outside() {
+    let [outside, inside, third] = standings_in(2);
+    assert!(outside.slot() != inside.slot() && inside.slot() == third.slot());
+    // Bytes that nobody else touches.
+    let there = Cell::new(third.tick(), 0b1000_0000, access_of(&third));
+    let there = Some((third.slot(), there));
+    for touches in [[WRITE, WRITE], [WRITE, READ_WITHIN], [READ_WITHIN, WRITE]] {
+        let both = [Arc::clone(&outside), Arc::clone(&inside)];
+        never_both_blind_of(both, there, touches, Line::Fresh);
+    }
+}
+
+/// Of two of the crowd that stamp at once, neither takes what the other has written: who looks later sees both.
+#[test]
+fn nobody_of_the_crowd_is_overwritten() {
+    let [later, one, other] = standings_in(2);
+    loom::model(move || {
+        let planes = loom::sync::Arc::new(OneLine::default());
+        let (theirs, standing) = (loom::sync::Arc::clone(&planes), Arc::clone(&other));
+        let thread = loom::thread::spawn(move || touch(&theirs, &standing, READ).len());
+        touch(&planes, &one, READ);
+        thread.join().expect("no panic");
+        let seen = touch(&planes, &later, WRITE);
+        for reader in [&one, &other] {
+            assert!(seen.iter().any(|suspect| suspect.access == access_of(reader)), "overwritten");
+        }
+    });
 }

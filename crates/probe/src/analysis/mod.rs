@@ -23,6 +23,7 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
+use raddle_analyse::fast::crowd::MEMBERS;
 use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
@@ -88,7 +89,8 @@ impl Engine {
             let detector = kind.detector(options);
             return Engine::Plain(Box::new(Mutex::new(Plain { detector, next_order: 0 })));
         };
-        let chains = shadow.slots() as u32;
+        let slots = Planes::slots(&shadow) as u32;
+        let chains = (slots, slots - 1 + MEMBERS as u32);
         let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
         let execution = Execution::new(orders, options.lock_touched);
         let observed_only = kind == DetectorKind::HappensBefore;
@@ -312,6 +314,11 @@ impl Analysis {
     /// Gives inserted code the thread's current segment and planes.
     fn load_standing(&self, thread: &mut ThreadState) {
         let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
+        if let (Engine::Fast(fast), Some(member)) =
+            (&self.work().engine, standing.member().checked_sub(1))
+        {
+            fast.planes().note_member(member as usize);
+        }
         middle.load(standing);
         let (segment, write, read) =
             (standing.current(), middle.key(Side::Write), middle.key(Side::Read));

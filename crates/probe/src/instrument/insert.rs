@@ -9,7 +9,7 @@ use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
 use raddle_dynamorio::block::{
-    AddressForm, CodeAddress, Label, Point, Register, Scratch, SegmentRegister,
+    AddressForm, CodeAddress, Label, Point, Register, Scratch, SegmentRegister, Unless,
 };
 use std::sync::atomic::Ordering;
 
@@ -134,41 +134,66 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
     for access in &step.accesses {
         match access.check {
             Some(side) => insert_check(probe, point, access, side, manners),
+            // Who waits for its turn shows a debugger the registers it came with: none may be borrowed.
+            None if access.guarded && probe.scheduler.is_none() => {
+                insert_guarded(probe, point, access, spared);
+            }
             None => {
                 load_address(point, &access.form, spared);
                 call(probe, point, access.site, Number::Access);
             }
         }
     }
-    if let Some((site, form)) = &step.late {
-        load_address(point, form, spared);
+    if let Some(late) = &step.late {
+        load_address(point, &late.form, spared);
         let code = probe.trampoline.entry(Number::Access as usize);
-        point.call_after(slot::NUMBER, *site, code);
+        let unless = Unless { nonzero: slot::OPAQUE, spare: slot::QUICK_RCX };
+        point.call_after(slot::NUMBER, late.site, code, late.guarded.then_some(&unless));
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);
         if strings.scans {
             let code = probe.trampoline.entry(Number::StringsAfter as usize);
-            point.call_after(slot::NUMBER, strings.site, code);
+            point.call_after(slot::NUMBER, strings.site, code, None);
         }
     }
     if let Some((site, guarded)) = step.lanes {
         load_address(point, &FS_BASE, spared);
         point.restore_all();
         // A clean call saves all vector registers, and libc's string functions are full of masked loads.
-        let done = point.new_label();
-        if guarded {
-            point.skip_if_nonzero_untouched(slot::OPAQUE, slot::QUICK_RCX, &done);
+        match guarded {
+            true => point.clean_call_unless(slot::OPAQUE, clean_lanes, u64::from(site)),
+            false => point.clean_call(clean_lanes, u64::from(site)),
         }
-        point.clean_call(clean_lanes, u64::from(site));
-        point.place(done);
     }
     if let Some((site, form)) = &step.inlined {
         load_address(point, form, spared);
         call(probe, point, *site, Number::InlinedBefore);
         let code = probe.trampoline.entry(Number::InlinedAfter as usize);
-        point.call_after(slot::NUMBER, *site, code);
+        point.call_after(slot::NUMBER, *site, code, None);
     }
+}
+
+/// An access of which every one is to be told, unless inside an opaque function: what libc's locks do to their
+/// words is most of what is atomic in many programs.
+fn insert_guarded(
+    probe: &Probe,
+    point: &mut Point<'_>,
+    access: &PlannedAccess,
+    spared: &[Register],
+) {
+    point.reserve_flags();
+    let at = point.reserve(&avoided(&access.form, spared));
+    let done = point.new_label();
+    point.load_address(&at, &access.form);
+    point.skip_if_nonzero(slot::OPAQUE, &done);
+    point.store_slot(slot::ADDRESS, &at);
+    point.store_slot_number(slot::NUMBER, access.site);
+    point.call(probe.trampoline.entry(Number::Access as usize));
+    point.place(done);
+    point.release(at);
+    point.release_flags();
+    point.restore_all();
 }
 
 /// The fast detector's first look: if the cells of the thread's own plane say that it has been here in

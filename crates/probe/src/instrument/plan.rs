@@ -50,7 +50,7 @@ pub struct Step {
     pub accesses: Vec<PlannedAccess>,
     /// Reads that acquire: they are reported when the instruction has run, because what they have
     /// read may have been written just before it did. Or what is told of others when they have run.
-    pub late: Option<(u32, AddressForm)>,
+    pub late: Option<Late>,
     /// A string instruction.
     pub strings: Option<Strings>,
     /// The site of an instruction that touches lanes, and whether it may run inside an opaque function.
@@ -61,6 +61,15 @@ pub struct Step {
     pub inlined: Option<(u32, AddressForm)>,
     /// The stack pointer may be put anywhere: which frames there are is no longer known.
     pub moves_stack: bool,
+}
+
+/// What is told when an instruction has run.
+#[derive(Debug)]
+pub struct Late {
+    pub site: u32,
+    pub form: AddressForm,
+    /// Not inside an opaque function.
+    pub guarded: bool,
 }
 
 /// An access with a computable address.
@@ -248,14 +257,15 @@ impl Instrumentation {
                             // It is reported before it runs, so that what it releases is known in
                             // time; what it acquires may have been released since.
                             let updated = Site::Updated { pc, place, size, guarded };
-                            step.late = Some((self.add_site(updated), form));
+                            step.late = Some(Late { site: self.add_site(updated), form, guarded });
                         }
                         let told = around.probe.tells_values() && !acquires;
                         if told && decoded.flow == Flow::Next && step.late.is_none() {
-                            step.late = Some((self.add_site(Site::Touched), form));
+                            let site = self.add_site(Site::Touched);
+                            step.late = Some(Late { site, form, guarded: false });
                         }
                         if acquires && decoded.flow == Flow::Next && step.late.is_none() {
-                            step.late = Some((site, form));
+                            step.late = Some(Late { site, form, guarded });
                         } else {
                             let check = self.check(kind, size);
                             let access = PlannedAccess { site, form, size, guarded, check };

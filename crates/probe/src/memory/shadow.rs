@@ -18,10 +18,12 @@
 use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
+use raddle_analyse::fast::crowd::MEMBERS;
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 const ADDRESS_BITS: u32 = 47;
 /// Regions of a slot: the cells of its writes and of its reads, and those of older ones.
@@ -43,7 +45,29 @@ pub struct Shadow {
     reserved: AtomicUsize,
     /// By lock set, what it is like; and, behind it, by slot and tick, the lock set held.
     alike: u64,
+    /// Where the crowd's rooms are, and which of them are in use.
+    rooms: u64,
+    has_rooms: AtomicBool,
+    /// Groups of members that there have been.
+    groups: AtomicUsize,
+    pool: Mutex<Pool>,
 }
+
+/// Rooms: see [`raddle_analyse::fast::crowd`]. Members are taken together in groups, so that memory is touched
+/// for those that there are; a room has, in the part of each group, one stretch of cells.
+#[derive(Debug, Default)]
+struct Pool {
+    /// The last that was ever opened; there is no room zero.
+    last: u32,
+    free: Vec<u32>,
+}
+
+/// Members of a group.
+const GROUP: u64 = 64;
+/// Bytes of a room in the part of a group.
+pub const ROOM: u64 = GROUP * 8;
+/// One more than the last room.
+const ROOMS: u64 = 1 << 23;
 
 /// So many lock sets have room in the table of what they are like.
 const ALIKE: u64 = 1 << 28;
@@ -59,6 +83,10 @@ impl Shadow {
             sharers: 0x3000_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
+            rooms: 0x2e00_0000_0000,
+            has_rooms: AtomicBool::new(false),
+            groups: AtomicUsize::new(0),
+            pool: Mutex::default(),
         };
         let wide = Shadow {
             window_bits: 41,
@@ -66,6 +94,10 @@ impl Shadow {
             sharers: 0x3200_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
+            rooms: 0x3400_0000_0000,
+            has_rooms: AtomicBool::new(false),
+            groups: AtomicUsize::new(0),
+            pool: Mutex::default(),
         };
         /// The kernel places mappings one beside the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
@@ -119,12 +151,83 @@ impl Shadow {
             sharers: self.sharers,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
             alike: self.alike,
+            rooms: self.rooms,
+            has_rooms: AtomicBool::new(self.has_rooms.load(Ordering::Acquire)),
+            groups: AtomicUsize::new(0),
+            pool: Mutex::default(),
         }
     }
 
-    /// How many slots have room.
-    pub fn slots(&self) -> usize {
-        self.slots
+    /// Where a member of the crowd, counted from zero, has its cell in room zero; those of the others follow, [`ROOM`]
+    /// bytes apart.
+    pub fn first_entry(&self, member: usize) -> u64 {
+        self.rooms + Shadow::entry_offset(member)
+    }
+
+    /// How far that is from where the first member has it.
+    pub fn entry_offset(member: usize) -> u64 {
+        let member = member as u64;
+        (member / GROUP * ROOMS * GROUP + member % GROUP) * 8
+    }
+
+    fn entry_at(&self, room: u32, member: usize) -> &AtomicU64 {
+        debug_assert!(u64::from(room) < ROOMS && member < MEMBERS);
+        // SAFETY: rooms and members are numbered within the reservation, which `use_slot` has made before there is any
+        // member; aligned.
+        unsafe {
+            AtomicU64::from_ptr((self.first_entry(member) + u64::from(room) * ROOM) as *mut u64)
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The word that says which room a granule has: where other slots have their older accesses.
+    fn room_word(&self, side: Side, granule: u64) -> &AtomicU64 {
+        self.word(self.older_key(self.slots - 1, side), granule)
+    }
+
+    fn reserve_rooms(&self) -> Option<()> {
+        if !self.has_rooms.load(Ordering::Acquire) {
+            reserve(self.rooms, ROOMS * MEMBERS as u64 * 8)?;
+            self.has_rooms.store(true, Ordering::Release);
+        }
+        Some(())
+    }
+
+    /// A granule's room is closed: nobody has anything in it any more.
+    fn close_room(&self, side: Side, granule: u64) {
+        let room = self.room_word(side, granule).swap(0, Ordering::AcqRel) / ROOM;
+        if room != 0 {
+            for member in 0..self.groups.load(Ordering::Acquire) * GROUP as usize {
+                self.entry_at(room as u32, member).store(0, Ordering::Relaxed);
+            }
+            self.pool().free.push(room as u32);
+        }
+    }
+
+    /// There is such a member of the crowd, counted from zero.
+    pub fn note_member(&self, member: usize) {
+        let groups = member / GROUP as usize + 1;
+        if self.groups.load(Ordering::Acquire) < groups {
+            self.groups.fetch_max(groups, Ordering::AcqRel);
+        }
+    }
+
+    /// Closes the rooms of whole lines. Their numbers would be lost with the planes.
+    fn close_rooms(&self, start: u64, end: u64) {
+        if self.pool().last == 0 {
+            return;
+        }
+        for line in start / LINE..end / LINE {
+            for side in [Side::Write, Side::Read] {
+                if self.sharers(side, line) & OLDER != 0 {
+                    let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
+                    granules.for_each(|granule| self.close_room(side, granule));
+                }
+            }
+        }
     }
 
     /// The windows' size, as a power of two.
@@ -193,13 +296,57 @@ impl Shadow {
 }
 
 impl Planes for Shadow {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn take_cell(&self, slot: usize, side: Side, granule: u64, old: Cell, new: Cell) -> bool {
+        let word = self.word(self.key(slot, side), granule);
+        word.compare_exchange(old.0, new.0, Ordering::SeqCst, Ordering::Acquire).is_ok()
+    }
+
+    fn room(&self, side: Side, granule: u64) -> Option<u32> {
+        let word = self.room_word(side, granule).load(Ordering::Acquire);
+        (word != 0).then_some((word / ROOM) as u32)
+    }
+
+    fn open_room(&self, side: Side, granule: u64) -> Option<u32> {
+        if let Some(room) = self.room(side, granule) {
+            return Some(room);
+        }
+        let mut pool = self.pool();
+        if let Some(room) = self.room(side, granule) {
+            return Some(room);
+        }
+        let room = match pool.free.pop() {
+            Some(room) => room,
+            None if u64::from(pool.last) + 1 < ROOMS => {
+                pool.last += 1;
+                pool.last
+            }
+            None => return None,
+        };
+        self.room_word(side, granule).store(u64::from(room) * ROOM, Ordering::Release);
+        Some(room)
+    }
+
+    fn entry(&self, room: u32, member: usize) -> Cell {
+        Cell(self.entry_at(room, member).load(Ordering::Acquire))
+    }
+
+    fn set_entry(&self, room: u32, member: usize, cell: Cell) {
+        self.note_member(member);
+        self.entry_at(room, member).store(cell.0, Ordering::Release);
+    }
+
     fn covers(&self, start: u64, end: u64) -> bool {
         self.has(start) && self.has(end.saturating_sub(1).max(start))
     }
 
     fn use_slot(&self, slot: usize) -> bool {
         let reserved = self.reserved.load(Ordering::Acquire);
-        (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
+        (slot + 1 < self.slots || self.reserve_rooms().is_some())
+            && (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
     }
 
     fn note(&self, locks: LockSetId, alike: Option<u32>) {
@@ -207,6 +354,13 @@ impl Planes for Shadow {
             // One less than what a thread without such a lock compares with: never alike.
             let alike = alike.unwrap_or(u32::MAX - 1);
             self.table(self.alike, u64::from(locks.0)).store(alike, Ordering::Release);
+        }
+    }
+
+    fn alike(&self, locks: LockSetId) -> u32 {
+        match u64::from(locks.0) < ALIKE {
+            true => self.table(self.alike, u64::from(locks.0)).load(Ordering::Acquire),
+            false => u32::MAX - 1,
         }
     }
 
@@ -267,6 +421,7 @@ impl Planes for Shadow {
         }
         self.clear_lines(start, first);
         self.clear_lines(last, end);
+        self.close_rooms(first, last);
         for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
             discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }
@@ -280,6 +435,11 @@ impl Planes for Shadow {
             }
         }
         discard(self.lock_table(slot), TICKS * 4);
+        if slot + 1 == self.slots && self.has_rooms.load(Ordering::Acquire) {
+            let mut pool = self.pool();
+            *pool = Pool::default();
+            discard(self.rooms, ROOMS * MEMBERS as u64 * 8);
+        }
     }
 }
 
@@ -291,9 +451,13 @@ impl Shadow {
             let has_older = self.sharers(Side::Write, line) & OLDER != 0;
             for side in [Side::Write, Side::Read] {
                 for slot in slots_of(self.sharers(side, line)) {
+                    let is_crowd = slot + 1 == self.slots;
+                    let has_rooms = self.sharers(side, line) & OLDER != 0;
                     for granule in granules.clone() {
                         self.set_cell(slot, side, granule, Cell::EMPTY);
-                        if has_older {
+                        if is_crowd && has_rooms {
+                            self.close_room(side, granule);
+                        } else if has_older && !is_crowd {
                             self.set_older(slot, side, granule, Cell::EMPTY);
                         }
                     }

@@ -91,6 +91,7 @@
  shl r9, {access_shift}
  cmp r9, rdx
  jbe 5f
+ raddle_member r9, r12, r12d
  shr r9, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, r12
  jne 7f
@@ -138,9 +139,7 @@ raddle_look:
  jnz 2f
  or r11d, [rdi + 4]
 2:
- mov esi, [rax + {own}]
- not esi
- and r11d, esi
+ and r11d, [rax + {others}]
  jz 8f
  js 7f
  # Who is alone has nothing older of others.
@@ -168,6 +167,11 @@ raddle_look:
  shr rdi, 6
  mov rsi, [rax + {sharers}]
  test dword ptr [rsi + rdi * 8], {marks}
+ jnz 7f
+ test r13b, 1
+ jnz 8f
+ # Reads of the crowd are marked among the readers.
+ test dword ptr [rsi + rdi * 8 + 4], {older_mark}
  jnz 7f
 8:
  inc r10

@@ -18,6 +18,7 @@ use super::{
 use crate::frames;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
+use raddle_analyse::fast::crowd::RUN_BITS;
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
@@ -191,6 +192,73 @@ core::arch::global_asm!(
  cmp \half, [rax + {alike}]
 .endm
 
+# \cell, as it is compared, is not known by the limit of its slot, esi: on by label 5 if the slot is the crowd's and it is
+# known of its member. Uses \other, whose lower half is \half.
+.macro raddle_member cell, other, half
+ cmp esi, [rax + {crowd_slot}]
+ jne .Lraddle_no_member\@
+ mov \other, \cell
+ shr \other, {run_shift}
+ shl \other, 2
+ add \other, [rax + {owners}]
+ mov \half, [\other]
+ shl \other, 3
+ add \other, [rax + {member_limits}]
+ cmp \cell, [\other]
+ jbe 5f
+.Lraddle_no_member\@:
+.endm
+
+# Where the own cell is whose place in the own plane is rbx: there, but for a member of the crowd perhaps in the granule's
+# room. Uses rsi, rdi.
+.macro raddle_place side
+ cmp dword ptr [rax + {member}], 0
+ je .Lraddle_placed\@
+ lea rsi, [rip + .Lraddle_placed\@]
+ jmp raddle_place_\side
+.Lraddle_placed\@:
+.endm
+
+# The same for a member, and back to rsi. Left if the room says that this segment has touched the bytes r8; to
+# Rust if it says that it has touched others, if there is nobody in the cell, or no room.
+.macro raddle_find_place side
+ mov [rax + {back}], rsi
+ mov rdi, [rbx]
+ shl rdi, {access_shift}
+ shr rdi, {run_shift}
+ shl rdi, 2
+ add rdi, [rax + {owners}]
+ mov edi, [rdi]
+ cmp edi, [rax + {member}]
+ je 8f
+ test edi, edi
+ jz 6f
+ mov rdi, [rax + {older_cells} + \side]
+ xor rdi, rbx
+ mov rbx, [rdi]
+ test rbx, rbx
+ jz 6f
+ add rbx, [rax + {entries}]
+ mov rsi, [rbx]
+ xor rsi, [rax + {segment}]
+ mov rdi, rsi
+ shl rdi, {access_shift}
+ shr rdi, {tick_shift}
+ jnz 8f
+ test sil, r8b
+ jz 9f
+ jmp 6f
+8:
+ jmp [rax + {back}]
+9:
+ raddle_restore
+ ret
+6:
+ mov dword ptr [rax + {look}], 0
+ raddle_restore
+ jmp qword ptr gs:[0x5A5A00A8]
+.endm
+
 # An access of \size bytes, aligned so that it lies in one granule.
 .macro raddle_one side, size, general, noted
  .p2align 6
@@ -222,6 +290,7 @@ core::arch::global_asm!(
  raddle_describe r9
  mov rbx, rcx
  xor rbx, [rax + {cells} + \side]
+ raddle_place \side
  mov rdi, [rax + {segment}]
  mov rsi, [rbx]
  .if \size < 8
@@ -300,6 +369,9 @@ core::arch::global_asm!(
  .p2align 6
  mov [rax + {saved} + 56], r10
  mov [rax + {saved} + 64], r11
+ # What the crowd does is here only if it is as simple as can be.
+ cmp dword ptr [rax + {member}], 0
+ jne 6f
  mov esi, ecx
  and esi, 63
  add esi, edx
@@ -462,6 +534,11 @@ raddle_middle_begin:
  .org raddle_middle_begin + 7 * {one}
  raddle_one 8, 8, raddle_general_read, raddle_noted_read
  .org raddle_middle_begin + 8 * {one}
+raddle_place_0:
+ raddle_find_place 0
+raddle_place_8:
+ raddle_find_place 8
+ .p2align 6
 raddle_general_write:
  raddle_general 0, raddle_noted_write
  .p2align 6
@@ -503,6 +580,13 @@ raddle_middle_end:
     sharers = const offset_of!(Middle, sharers),
     rows = const offset_of!(Middle, rows),
     own = const offset_of!(Middle, own),
+    others = const offset_of!(Middle, others),
+    member = const offset_of!(Middle, member),
+    crowd_slot = const offset_of!(Middle, crowd_slot),
+    owners = const offset_of!(Middle, owners),
+    member_limits = const offset_of!(Middle, member_limits),
+    entries = const offset_of!(Middle, entries),
+    run_shift = const TICK_SHIFT + RUN_BITS,
     alike_table = const offset_of!(Middle, alike_table),
     alike = const offset_of!(Middle, alike),
     no_locks = const offset_of!(Middle, no_locks),
@@ -561,7 +645,7 @@ raddle_middle_end:
 
 /// Bytes from one form for accesses in one granule to the next; the assembler complains if that is too
 /// little.
-const ONE: usize = 1024;
+const ONE: usize = 1280;
 /// Bytes from one entry of the general form to the next.
 const SIZED: usize = 128;
 
@@ -588,8 +672,8 @@ impl MiddlePath {
         };
         // Three in each entry; seven in either form where it describes, restores and leaves, and three more where
         // parts of granules are described; two in either where it notes, three where it looks; and six where
-        // frames are looked for.
-        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 4 * 3 + 2 * 2 + 3 + 6;
+        // frames are looked for. And three where a member of the crowd finds its place.
+        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 4 * 3 + 2 * 2 + 3 + 6 + 2 * 3;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 

@@ -6,6 +6,7 @@ use crate::fast::cell::{Bytes, Cell, GRANULE};
 use crate::fast::protocol::{Planes, Suspect};
 use crate::fast::special::Kept;
 use crate::handover::Race;
+use crate::order::Order;
 use crate::touch::{Kind, PlainReads, kinds_conflict, kinds_rule};
 use raddle_model::finding::{Certainty, Finding, FindingAccess, FindingKind, Rule};
 use raddle_model::lockset::LockSet;
@@ -41,8 +42,7 @@ impl<P: Planes> FastHybrid<P> {
     ) {
         for kept in kept {
             let (common, slot) = (kept.bytes & bytes, kept.slot);
-            let ordered = slot == now.standing.slot() || kept.tick <= now.standing.weak(slot);
-            if common != 0 && !ordered {
+            if common != 0 && !now.standing.knows(slot, kept.tick) {
                 let access = kept.access;
                 let cell = Cell::new(kept.tick, kept.bytes, access);
                 self.suspect(now, Suspect { slot, cell, access, granule, bytes: common }, suspects);
@@ -53,6 +53,8 @@ impl<P: Planes> FastHybrid<P> {
     /// Reports what conflicts.
     pub(super) fn judge(&self, now: Now<'_>, suspects: &[Suspect]) {
         let mut state = self.lock();
+        // What it comes after in the full order is asked for.
+        self.catch_up(&mut state, now.thread);
         let reads = PlainReads::AtomicBesideUpdates;
         let races = suspects.iter().filter_map(|s| self.race(&state, now, s, reads)).collect();
         self.add_races(&mut state, now.thread, races);
@@ -86,7 +88,13 @@ impl<P: Planes> FastHybrid<P> {
         if !kinds_conflict(was.kind, is.kind, reads) {
             return None;
         }
-        let ordered = earlier.cell.tick() <= now.standing.full(earlier.slot);
+        let (then, stamp) = self.when(state, earlier.slot, earlier.cell.tick());
+        let ordered = if earlier.slot == self.crowd.slot() {
+            let known = state.execution.known(now.thread, Order::Full);
+            known.get(stamp.chain.0 as usize).is_some_and(|known| stamp.tick <= *known)
+        } else {
+            earlier.cell.tick() <= now.standing.full(earlier.slot)
+        };
         if ordered && self.observed_only {
             return None;
         }
@@ -108,7 +116,6 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = [was.kind, is.kind];
         rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
-        let (then, stamp) = self.when(state, earlier.slot, earlier.cell.tick());
         let at = earlier.granule * GRANULE;
         let byte = (0..GRANULE)
             .filter(|byte| earlier.bytes >> byte & 1 == 1)

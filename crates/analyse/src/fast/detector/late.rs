@@ -9,9 +9,9 @@
 //! there, and so has seen it.
 
 use super::{FastHybrid, Now, Outcome};
-use crate::fast::access::{Description, UNLIKE};
+use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, GRANULE, LINE};
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, slots_of};
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, place, slots_of};
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
 use raddle_model::{Address, Event, EventKind, ThreadId};
@@ -30,7 +30,8 @@ impl<P: Planes> FastHybrid<P> {
         if self.is_quiet(standing, side, granule, bytes) {
             return;
         }
-        let cell = self.planes.cell(standing.slot(), side, granule);
+        let own = place(&self.planes, standing, side, granule);
+        let cell = own.get(&self.planes, standing, (side, granule));
         if cell.tick() != tick {
             return;
         }
@@ -51,7 +52,8 @@ impl<P: Planes> FastHybrid<P> {
     /// Is it certain that nobody else has anything to do with these bytes?
     fn is_quiet(&self, standing: &Standing, side: Side, granule: u64, bytes: Bytes) -> bool {
         let line = granule * GRANULE / LINE;
-        let own = 1 << standing.slot();
+        // To a member of the crowd the others of its slot are others.
+        let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
         let writers = self.planes.sharers(Side::Write, line) & !own;
         let readers = match side {
             Side::Write => self.planes.sharers(Side::Read, line) & !own,
@@ -64,11 +66,11 @@ impl<P: Planes> FastHybrid<P> {
         let no_conflict = |other_side, others| {
             slots_of(others).all(|slot| {
                 let cell = self.planes.cell(slot, other_side, granule);
-                if cell.bytes() & bytes == 0 || cell.tick() <= standing.weak(slot) {
+                if cell.bytes() & bytes == 0 || standing.knows(slot, cell.tick()) {
                     return true;
                 }
-                let alike = self.locks.alike(self.planes.locks(slot, cell.tick()));
-                let excluded = standing.alike() != UNLIKE && alike == Some(standing.alike());
+                let locks = self.planes.locks(slot, cell.tick());
+                let excluded = self.planes.alike(locks) == standing.alike();
                 if excluded && side == Side::Read {
                     standing.note_handed();
                 }
@@ -78,6 +80,7 @@ impl<P: Planes> FastHybrid<P> {
         no_conflict(Side::Write, writers)
             && no_conflict(Side::Read, readers)
             && self.planes.sharers(Side::Write, line) & (OLDER | SPECIAL) == 0
+            && (side == Side::Read || self.planes.sharers(Side::Read, line) & OLDER == 0)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
 use crate::fast::cell::{LINE, granules, lines};
-use crate::fast::protocol::{Planes, SPECIAL, Side, look, slots_of};
+use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, look, slots_of};
 use crate::fast::special::Kept;
 use crate::touch::Kind;
 use raddle_model::Event;
@@ -38,6 +38,10 @@ impl<P: Planes> FastHybrid<P> {
                     self.kept_suspects(now, granule, (bytes, &special.kept), &mut suspects);
                 }
             }
+            if !suspects.is_empty() {
+                // What it comes after in the full order is asked for.
+                self.catch_up(state, event.thread);
+            }
             races.extend(suspects.iter().flat_map(|s| self.races_by_byte(state, now, s)));
         }
         self.add_races(state, event.thread, races);
@@ -49,7 +53,7 @@ impl<P: Planes> FastHybrid<P> {
                 if marked && state.specials.get(granule).is_some_and(|s| s.synchronisation) {
                     let (slot, tick) = (standing.slot(), standing.tick());
                     let new = Kept { slot, tick, bytes, access };
-                    state.specials.entry(granule).keep(new, |_| false);
+                    state.specials.entry(granule).keep(new, self.most_kept(), |_| false);
                     continue;
                 }
                 self.restamp(&standing, Side::Write, granule, (bytes, access), |cell| {
@@ -92,6 +96,12 @@ impl<P: Planes> FastHybrid<P> {
                             && cell.bytes() & bytes != 0
                         {
                             self.planes.set_older(slot, side, granule, cell.only(!bytes));
+                        }
+                        if slot == self.crowd.slot() {
+                            let at = (side, granule);
+                            in_room(&self.planes, &self.crowd, at, |member, room, cell| {
+                                self.planes.set_entry(room, member, cell.only(!bytes));
+                            });
                         }
                     }
                 }

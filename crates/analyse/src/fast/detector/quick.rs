@@ -17,6 +17,7 @@ use super::section::{Section, unwritten};
 use super::{FastHybrid, State};
 use crate::fast::access::{LockSetId, UNLIKE};
 use crate::fast::cell::{GRANULE, LAST_TICK, LINE};
+use crate::fast::crowd::RUN_BITS;
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, slots_of};
 use crate::fast::standing::Standing;
@@ -106,7 +107,7 @@ impl<P: Planes> FastHybrid<P> {
         standing.take_handed();
         own.section.begin(journal);
         own.began = true;
-        for (slot, tick) in own.full.ticks().iter().enumerate() {
+        for (slot, tick) in own.full.ticks().iter().enumerate().take(self.crowd.slot()) {
             standing.set_full(slot, self.in_cells(slot, *tick));
         }
         self.begin_tick(standing, &mut own, tick, (LockSetId(id), alike));
@@ -142,9 +143,13 @@ impl<P: Planes> FastHybrid<P> {
         true
     }
 
-    /// The tick after this one, unless the slot's ticks are to be counted anew.
+    /// The tick after this one, unless the slot's ticks are to be counted anew, or, in the crowd, it needs a new run of
+    /// them.
     fn tick_after(&self, stamp: Stamp) -> Option<u64> {
         let tick = after(stamp.tick);
+        if stamp.chain.0 as usize >= self.crowd.slot() {
+            return (tick >> RUN_BITS == stamp.tick >> RUN_BITS).then_some(tick);
+        }
         let base = self.bases[stamp.chain.0 as usize].load(Ordering::Relaxed);
         (tick - base <= u64::from(LAST_TICK)).then_some(tick)
     }
@@ -160,7 +165,11 @@ impl<P: Planes> FastHybrid<P> {
         own.full.raise(own.stamp);
         own.ahead = true;
         let slot = standing.slot();
-        let tick = self.in_cells(slot, tick);
+        let tick = match standing.is_in_crowd() {
+            // Another of the same run.
+            true => standing.tick() >> RUN_BITS << RUN_BITS | tick as u32 & ((1 << RUN_BITS) - 1),
+            false => self.in_cells(slot, tick),
+        };
         self.planes.set_locks(slot, tick, locks);
         standing.set(slot, tick, locks);
         standing.set_alike(alike);
@@ -179,11 +188,17 @@ impl<P: Planes> FastHybrid<P> {
                 return;
             }
             let writers = self.planes.sharers(Side::Write, line);
+            // To a member of the crowd the others of its slot are others.
+            let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
             handed = writers & SPECIAL != 0
-                || slots_of(writers & !(1 << standing.slot())).any(|slot| {
+                || slots_of(writers & !own).any(|slot| {
                     let unknown = |cell: crate::fast::Cell| {
-                        cell.bytes() & bytes != 0 && cell.tick() > standing.weak(slot)
+                        cell.bytes() & bytes != 0 && !standing.knows(slot, cell.tick())
                     };
+                    // What is in the crowd's rooms is looked at the long way.
+                    if slot == self.crowd.slot() && writers & OLDER != 0 {
+                        return true;
+                    }
                     unknown(self.planes.cell(slot, Side::Write, granule))
                         || writers & OLDER != 0
                             && self.planes.older(slot, Side::Write, granule).is_some_and(unknown)

@@ -4,7 +4,7 @@
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
-use crate::fast::protocol::{Planes, Side, slots_of};
+use crate::fast::protocol::{Planes, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::closes;
 use crate::touch::Kind;
@@ -133,7 +133,7 @@ impl<P: Planes> FastHybrid<P> {
         if looks && state.execution.holds_locks(event.thread) && asked < journal.count {
             let standing = Arc::clone(&member.standing);
             let held = Arc::clone(state.execution.locks(event.thread));
-            let unknown = |slot, tick| slot != standing.slot() && tick > standing.weak(slot);
+            let unknown = |slot, tick| !standing.knows(slot, tick);
             for read in read_only(journal, asked) {
                 self.writes_under(state, &held, read, unknown, &mut writes);
             }
@@ -188,6 +188,13 @@ impl<P: Planes> FastHybrid<P> {
                 if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
                     take(slot, cell.tick(), cell.access());
                 }
+            }
+            if slot == self.crowd.slot() {
+                in_room(&self.planes, &self.crowd, (Side::Write, granule), |_, _, cell| {
+                    if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
+                        take(slot, cell.tick(), cell.access());
+                    }
+                });
             }
         }
         for kept in state.specials.get(granule).into_iter().flat_map(|special| &special.kept) {

@@ -1,0 +1,29 @@
+// Sixty-four threads, all alive at once, read a table; main waits for all of them and changes it.
+// clean
+#include "start.h"
+
+enum { THREADS = 64 };
+
+pthread_barrier_t all;
+int table[4] = { 1, 2, 3, 4 };
+
+static void *work(void *unused)
+{
+    pthread_barrier_wait(&all);
+    int seen = table[2];
+    return seen < 9 ? unused : NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+
+    pthread_barrier_init(&all, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = start(work, NULL);
+    for (int i = 0; i < THREADS; i++)
+        finish(threads[i]);
+    table[2] = 5;
+    printf("%d\n", table[2]);
+    return 0;
+}
