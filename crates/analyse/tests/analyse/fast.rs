@@ -312,7 +312,8 @@ fn what_was_stamped_is_looked_at_later() {
         Event { order: at, thread, place, stack: StackId::NONE, kind }
     };
     let write = |at| EventKind::Access { kind: AccessKind::Write, address: Address(at), size: 4 };
-    let detector = detector(false, 0x1000);
+    let detector =
+        detector_with(Options { handovers: false, ..Options::default() }, false, (0x1000, 64));
     let mut standings = Standings::new();
     for event in [
         event(0, one, EventKind::ThreadStart { creator: None, os_id: 1 }),
