@@ -79,8 +79,10 @@ pub mod slot {
     pub const TOP: Slot = Slot(31);
     /// How a cell differs from the current segment, while inserted code looks closer.
     pub const DIFFERENCE: Slot = Slot(32);
+    /// Where what is known of the target's pages is, a byte each.
+    pub const PAGES: Slot = Slot(33);
     /// How many.
-    pub const COUNT: u32 = 33;
+    pub const COUNT: u32 = 34;
 }
 
 /// The application's registers as a handler sees them.
@@ -285,11 +287,15 @@ raddle_quick_entered:
  mov edx, dword ptr [rdx]
  cmp edx, dword ptr [rcx + {age}]
  jne 7f
- cmp dword ptr [rax + {idle}], 0
- je 7f
+ mov edx, dword ptr [rax + {idle}]
+ or edx, dword ptr [rcx + {always}]
+ jz 7f
  inc qword ptr [rcx + {entered}]
  # It is the pending call now. The row comes last: with it the frame is valid.
- mov qword ptr [rax + {argument}], rdi
+ mov qword ptr [rax + {arguments}], rdi
+ mov qword ptr [rax + {arguments} + 8], rsi
+ mov rdx, qword ptr gs:[{rdx}]
+ mov qword ptr [rax + {arguments} + 16], rdx
  lea rdx, [rsp + 144]
  mov qword ptr [rax + {frame_sp}], rdx
  mov rdx, qword ptr gs:[{pending}]
@@ -385,6 +391,21 @@ raddle_frames_left:
  mov rax, qword ptr gs:[0x5A5A0008]
  jae raddle_lean_begin + {returned_entry}
  ret
+
+# An access of which only Rust knows what it is, in code that opaque functions run as well: inside of one it is
+# nothing. No flag is touched.
+ .p2align 5
+.globl raddle_guarded_access
+.hidden raddle_guarded_access
+raddle_guarded_access:
+ mov qword ptr gs:[{rcx}], rcx
+ mov ecx, dword ptr gs:[{opaque}]
+ jrcxz 1f
+ mov rcx, qword ptr gs:[{rcx}]
+ ret
+1:
+ mov rcx, qword ptr gs:[{rcx}]
+ jmp raddle_lean_begin + {access_entry}
 raddle_lean_end:
 "#,
     frames = const at(slot::FRAMES),
@@ -408,7 +429,8 @@ raddle_lean_end:
     frame_sp = const offset_of!(Layout, frame_sp),
     outer_pending = const offset_of!(Layout, outer_pending),
     outer_inside = const offset_of!(Layout, outer_inside),
-    argument = const offset_of!(Layout, argument),
+    arguments = const offset_of!(Layout, arguments),
+    always = const offset_of!(Row, always),
     idle = const offset_of!(Layout, idle),
     table_age = const offset_of!(Layout, age),
     returns_to = const offset_of!(Row, returns_to),
@@ -418,6 +440,7 @@ raddle_lean_end:
     failure_bits = const offset_of!(Row, failure_bits),
     entered = const offset_of!(Row, entered),
     succeeded = const offset_of!(Row, succeeded),
+    access_entry = const Number::Access as usize * ENTRY_SIZE,
     entered_entry = const Number::Entered as usize * ENTRY_SIZE,
     returned_entry = const Number::Returned as usize * ENTRY_SIZE,
 );
@@ -436,6 +459,7 @@ unsafe extern "C" {
     static raddle_quick_entered: u8;
     static raddle_quick_returned: u8;
     static raddle_frames_returned: u8;
+    static raddle_guarded_access: u8;
 }
 
 /// The installed entries, by handler number.
@@ -461,6 +485,11 @@ impl Trampoline {
         self.code.offset(offset_in_template(&raw const raddle_quick_returned))
     }
 
+    /// The entry for accesses that calls the handler only outside of opaque functions.
+    pub fn guarded_access(&self) -> CodeAddress {
+        self.code.offset(offset_in_template(&raw const raddle_guarded_access))
+    }
+
     /// The entry that forgets the frames that were left, and calls the handler only if a hooked call is
     /// over.
     pub fn frames_returned(&self) -> CodeAddress {
@@ -476,8 +505,9 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
     if !can_set_fs() {
         return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
     }
-    // One store per entry, the accesses of the common part, of the two quick paths and of the frames'.
-    let code = place(template(), slots, ENTRIES + 11 + 20 + 14 + 10)?;
+    // One store per entry, the accesses of the common part, of the two quick paths, of the frames' and of the
+    // guarded access.
+    let code = place(template(), slots, ENTRIES + 11 + 21 + 14 + 10 + 4)?;
     Ok(Trampoline { code })
 }
 

@@ -5,6 +5,7 @@ use super::handlers::{self, Number};
 use super::handlers::{clean_lanes, clean_rare, clean_rebuild};
 use super::plan::{Plan, PlannedAccess, Step};
 use crate::frames;
+use crate::memory::shadow::{PAGE_BITS, PageKind};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
@@ -136,14 +137,13 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
             Some(side) => insert_check(probe, point, access, side, manners),
             None => {
                 load_address(point, &access.form, spared);
-                call(probe, point, access.site, Number::Access);
+                call_code(point, access.site, access_entry(probe, access.hidden));
             }
         }
     }
     if let Some((site, form)) = &step.late {
         load_address(point, form, spared);
-        let code = probe.trampoline.entry(Number::Access as usize);
-        point.call_after(slot::NUMBER, *site, code);
+        point.call_after(slot::NUMBER, *site, access_entry(probe, step.late_hidden));
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);
@@ -162,6 +162,13 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
         call(probe, point, *site, Number::InlinedBefore);
         let code = probe.trampoline.entry(Number::InlinedAfter as usize);
         point.call_after(slot::NUMBER, *site, code);
+    }
+}
+
+fn access_entry(probe: &Probe, hidden: bool) -> CodeAddress {
+    match hidden {
+        true => probe.trampoline.guarded_access(),
+        false => probe.trampoline.entry(Number::Access as usize),
     }
 }
 
@@ -220,6 +227,10 @@ fn insert_check(
         point.load_address_again(&at, form);
         point.store_slot(slot::ADDRESS, &at);
     }
+    // Of thread-local memory only the thread's own code knows the address.
+    if let Some(owner) = access.owner.filter(|_| !has_segment) {
+        insert_page_check(point, owner, side, &at, &done);
+    }
     point.store_slot_number(slot::NUMBER, access.site);
     let middle = probe.middle.entry(side, access.size);
     point.call(middle.unwrap_or(probe.trampoline.entry(Number::Access as usize)));
@@ -230,6 +241,18 @@ fn insert_check(
     point.release(at);
     point.release_flags();
     point.restore_all();
+}
+
+/// Behind the first look, in a runtime library: its own static data it guards by itself, or knows why it need not; what
+/// nobody writes (formats, tables) may be read by all. `at` holds the address, which has shadow.
+fn insert_page_check(point: &mut Point<'_>, owner: u8, side: Side, at: &Scratch, done: &Label) {
+    point.shift_right(at, PAGE_BITS as u8);
+    point.add_slot(at, slot::PAGES);
+    point.load_byte(at);
+    if side == Side::Read {
+        point.skip_if_has(at, i32::from(PageKind::CONSTANT.0), done);
+    }
+    point.skip_if_is(at, PageKind::owned(owner).0, done);
 }
 
 /// Behind the first look: where a granule has been touched in this segment only in part, as that with an `int`

@@ -51,6 +51,8 @@ pub struct Step {
     /// Reads that acquire: they are reported when the instruction has run, because what they have
     /// read may have been written just before it did. Or what is told of others when they have run.
     pub late: Option<(u32, AddressForm)>,
+    /// That is nothing inside opaque functions: see [`PlannedAccess::hidden`].
+    pub late_hidden: bool,
     /// A string instruction.
     pub strings: Option<Strings>,
     /// The site of an instruction that touches lanes.
@@ -73,6 +75,11 @@ pub struct PlannedAccess {
     pub guarded: bool,
     /// Checked by inserted code, in these planes.
     pub check: Option<Side>,
+    /// Where the planes are no help: it is nothing inside opaque functions, and no handler need look. In runtime
+    /// libraries only: elsewhere the landing pad of an exception may run before it is known that a function was left.
+    pub hidden: bool,
+    /// The number of the runtime library it is in, if a detector wants to know.
+    pub owner: Option<u8>,
 }
 
 /// The entry of a hooked function.
@@ -236,6 +243,8 @@ impl Instrumentation {
                         counted.add(place, kind);
                     } else {
                         let guarded = around.facts.is_some_and(|f| f.guarded());
+                        let owner = around.owner().filter(|_| self.detects);
+                        let hidden = guarded && owner.is_some();
                         let size = operand.size;
                         let updates = is_updated(decoded, operand);
                         let site = Site::Access { pc, place, kind, size, guarded, updates };
@@ -249,6 +258,7 @@ impl Instrumentation {
                             // time; what it acquires may have been released since.
                             let updated = Site::Updated { pc, place, size, guarded };
                             step.late = Some((self.add_site(updated), form));
+                            step.late_hidden = hidden;
                         }
                         let told = around.probe.tells_values() && !acquires;
                         if told && decoded.flow == Flow::Next && step.late.is_none() {
@@ -256,9 +266,11 @@ impl Instrumentation {
                         }
                         if acquires && decoded.flow == Flow::Next && step.late.is_none() {
                             step.late = Some((site, form));
+                            step.late_hidden = hidden;
                         } else {
                             let check = self.check(kind, size);
-                            let access = PlannedAccess { site, form, size, guarded, check };
+                            let access =
+                                PlannedAccess { site, form, size, guarded, hidden, check, owner };
                             step.accesses.push(access);
                         }
                     }
@@ -323,6 +335,11 @@ impl Surroundings<'_> {
             Some(module) => module.place(pc),
             None => Place { module: ModuleId::NONE, offset: pc },
         }
+    }
+
+    /// The number of the runtime library this is.
+    fn owner(&self) -> Option<u8> {
+        self.module.map(LoadedModule::owner).filter(|owner| *owner != 0)
     }
 
     fn is_watched(&self, only: &[raddle_wire::options::PlaceFilter], pc: u64) -> bool {
