@@ -21,7 +21,7 @@ use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
 use crate::schedule::{Again, PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
-use crate::trampoline::slot;
+use crate::trampoline::{has_wide_vectors, slot};
 use raddle_analyse::execution::is_remembered;
 use raddle_analyse::fast::Standing;
 use raddle_dynamorio::process;
@@ -436,6 +436,7 @@ impl Registry {
         state.slots.set(slot::HANDLERS, handlers);
         state.slots.set(slot::PRIVATE_FS, private_fs);
         state.slots.set(slot::FRAMES, state.frames.start());
+        state.slots.set(slot::WIDE, u64::from(has_wide_vectors()));
         state.slots.set(slot::TOP, frames::FIRST as u64);
         state.slots.set(slot::PENDING, u64::MAX);
         state.slots.set(slot::QUICK, state.quick.as_ref().map_or(0, QuickTable::start));
