@@ -11,7 +11,7 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::cell::{GRANULE, granules};
+use raddle_analyse::fast::cell::{GRANULE, granules, lines};
 use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind};
@@ -101,12 +101,18 @@ impl Analysis {
         if !fast.planes().covers(start, end) {
             return true;
         }
+        if side == Side::Read && fast.planes().is_constant((start, end)) {
+            return true;
+        }
         let Some(standing) = thread.standing.take() else { return true };
         if let Some(access) = thread.middle.as_mut().and_then(|middle| middle.take_stamped()) {
-            let outcome = fast.stamped(thread.id, &standing, side, (start, end), access);
+            let looked = |part| fast.stamped(thread.id, &standing, side, part, access);
+            // Both, if there are two: each has been stamped.
+            let open = lines(start, end).map(looked).filter(|outcome| *outcome != Outcome::Done);
+            let done = open.count() == 0;
             thread.standing = Some(standing);
             self.report(thread);
-            return outcome == Outcome::Done;
+            return done;
         }
         thread.find_stack(spot.sp);
         let stack = thread.stack_region;

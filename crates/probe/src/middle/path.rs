@@ -147,6 +147,35 @@ core::arch::global_asm!(
 1:
 .endm
 
+# Of an access that lies in two lines, the one at r9 + \by: is nobody else there? On by label 7 if somebody is.
+# Uses rdi, rsi, rbx.
+.macro raddle_alone side, by
+ lea rdi, [r9 + \by]
+ shr rdi, 6
+ shl rdi, 3
+ add rdi, [rax + {sharers}]
+ mov esi, [rax + {own}]
+ .if \side
+ test [rdi + 4], esi
+ jnz 3f
+ lock or [rdi + 4], esi
+3:
+ mov ebx, [rdi]
+ .else
+ test [rdi], esi
+ jnz 3f
+ lock or [rdi], esi
+3:
+ mov ebx, [rdi]
+ or ebx, [rdi + 4]
+ .endif
+ not esi
+ and ebx, esi
+ btr ebx, {older_bit}
+ test ebx, ebx
+ jnz 7f
+.endm
+
 # After the cells were looked at: what lost its cell meanwhile was put elsewhere first, and the line marked.
 # On by label 7 if it is. Reads of the crowd are marked among the readers. Uses rdi.
 .macro raddle_look_again side, address
@@ -482,7 +511,7 @@ core::arch::global_asm!(
  jnz 4b
 .endm
 
-# Any access that lies in one line: rcx the address, edx the size. After raddle_enter.
+# Any access that lies in one line, or in two that nobody else has touched: rcx the address, edx the size. After raddle_enter.
 .macro raddle_general side
  .p2align 6
  mov [rax + {saved} + 56], r10
@@ -493,8 +522,11 @@ core::arch::global_asm!(
  mov esi, ecx
  and esi, 63
  add esi, edx
+ mov dword ptr [rax + {crosses}], 0
  cmp esi, 64
- ja 6f
+ jbe 1f
+ mov dword ptr [rax + {crosses}], 1
+1:
  # The bytes, from the first of the first granule on.
  mov r9, rcx
  mov ecx, edx
@@ -580,6 +612,8 @@ core::arch::global_asm!(
  test r10b, r10b
  jz 5f
 4:
+ cmp dword ptr [rax + {crosses}], 0
+ jne 6f
  raddle_set_aside \side
 5:
  add rsi, 8
@@ -615,6 +649,12 @@ core::arch::global_asm!(
  raddle_note \side, r9, r8
  lock or dword ptr [rax + {stamped}], 0
  # Look.
+ cmp dword ptr [rax + {crosses}], 0
+ je 2f
+ raddle_alone \side, 0
+ raddle_alone \side, 64
+ jmp 9f
+2:
  raddle_sharers \side, r9, r11d
 8:
  bsf esi, r11d
@@ -795,9 +835,17 @@ raddle_find:
  shl edx, 4
  add rdx, [rax + {rows}]
  cmp [rdx + {row_site}], ebx
+ jne 4f
+ cmp [rdx + {row_node}], r9d
+ je 5f
+4:
+ # Or in the place beside it.
+ xor rdx, 16
+ cmp [rdx + {row_site}], ebx
  jne 8f
  cmp [rdx + {row_node}], r9d
  jne 8f
+5:
  mov edx, [rdx + {row_access}]
  jmp 9f
 8:
@@ -840,6 +888,7 @@ raddle_middle_end:
     no_locks = const offset_of!(Middle, no_locks),
     stamped = const offset_of!(Middle, stamped),
     look = const offset_of!(Middle, look),
+    crosses = const offset_of!(Middle, crosses),
     count = const offset_of!(Middle, journal.count),
     handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),
