@@ -69,7 +69,8 @@ pub struct Middle {
     owners: u64,
     /// By member, the last tick that is ordered before, as the assembly compares it.
     member_limits: u64,
-    /// Where the crowd's rooms are, and where the member's own cell is in the first.
+    /// Where the crowd's rooms are, each of which begins with what its locks are like, and where the member's own cell is
+    /// in the first.
     rooms: u64,
     entries: u64,
     locks: u32,
@@ -232,7 +233,7 @@ impl Middle {
             crowd_slot: u32::MAX,
             owners: 0,
             member_limits: limit_memory.start(),
-            rooms: shadow.first_entry(0),
+            rooms: shadow.first_alike(),
             entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),

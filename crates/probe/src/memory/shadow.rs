@@ -18,7 +18,7 @@
 use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
-use raddle_analyse::fast::crowd::MEMBERS;
+use raddle_analyse::fast::crowd::{MEMBERS, MIXED};
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
@@ -195,8 +195,18 @@ impl Shadow {
 
     /// How far that is from where the first member has it.
     pub fn entry_offset(member: usize) -> u64 {
-        let member = member as u64;
-        (member / GROUP * ROOMS * GROUP + member % GROUP) * 8
+        let column = member as u64 + 1;
+        (column / GROUP * ROOMS * GROUP + column % GROUP) * 8
+    }
+
+    /// Where it is kept what the locks of room zero are like, and [`ROOM`] bytes further those of the next: in the
+    /// column before the first member's.
+    pub fn first_alike(&self) -> u64 {
+        self.rooms
+    }
+
+    fn alike_of(&self, room: u32) -> &AtomicU32 {
+        self.table(self.first_alike() + u64::from(room) * ROOM, 0)
     }
 
     fn entry_at(&self, room: u32, member: usize) -> &AtomicU64 {
@@ -219,7 +229,7 @@ impl Shadow {
 
     fn reserve_rooms(&self) -> Option<()> {
         if !self.has_rooms.load(Ordering::Acquire) {
-            reserve(self.rooms, ROOMS * MEMBERS as u64 * 8)?;
+            reserve(self.rooms, ROOMS * (MEMBERS as u64 + GROUP) * 8)?;
             self.has_rooms.store(true, Ordering::Release);
         }
         Some(())
@@ -229,16 +239,19 @@ impl Shadow {
     fn close_room(&self, side: Side, granule: u64) {
         let room = self.room_word(side, granule).swap(0, Ordering::AcqRel) / ROOM;
         if room != 0 {
-            for member in 0..self.groups.load(Ordering::Acquire) * GROUP as usize {
+            for member in
+                0..(self.groups.load(Ordering::Acquire) * GROUP as usize).saturating_sub(1)
+            {
                 self.entry_at(room as u32, member).store(0, Ordering::Relaxed);
             }
+            self.alike_of(room as u32).store(0, Ordering::Release);
             self.pool().free.push(room as u32);
         }
     }
 
     /// There is such a member of the crowd, counted from zero.
     pub fn note_member(&self, member: usize) {
-        let groups = member / GROUP as usize + 1;
+        let groups = (member + 1) / GROUP as usize + 1;
         if self.groups.load(Ordering::Acquire) < groups {
             self.groups.fetch_max(groups, Ordering::AcqRel);
         }
@@ -389,6 +402,20 @@ impl Planes for Shadow {
         Some(room)
     }
 
+    fn room_alike(&self, room: u32) -> u32 {
+        self.alike_of(room).load(Ordering::Acquire)
+    }
+
+    fn begin_room(&self, room: u32, alike: u32) -> u32 {
+        let was =
+            self.alike_of(room).compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+        was.unwrap_or_else(|was| was)
+    }
+
+    fn mix_room(&self, room: u32) {
+        self.alike_of(room).store(MIXED, Ordering::SeqCst);
+    }
+
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entry_at(room, member).load(Ordering::Acquire))
     }
@@ -491,7 +518,7 @@ impl Planes for Shadow {
         if slot + 1 == self.slots && self.has_rooms.load(Ordering::Acquire) {
             let mut pool = self.pool();
             *pool = Pool::default();
-            discard(self.rooms, ROOMS * MEMBERS as u64 * 8);
+            discard(self.rooms, ROOMS * (MEMBERS as u64 + GROUP) * 8);
         }
     }
 }
