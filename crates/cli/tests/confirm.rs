@@ -4,7 +4,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use support::{Ran, Scratch, raddle};
 
@@ -97,6 +97,9 @@ fn figure_1_the_pair_on_z_is_confirmed_and_the_pair_on_x_never() {
     assert!(effects.iter().any(|e| e["effect"] == "nothing"), "{z:#}");
     let x = &finding(&report, "x")["confirmation"];
     assert_eq!((&x["confirmed"], &x["hits"]), (&false.into(), &0.into()), "{x:#}");
+    // Wilson's interval of 1,000 and of none of 1,000.
+    assert_eq!(z["interval"], json!({"low": 0.9962, "high": 1.0}), "{z:#}");
+    assert_eq!(x["interval"], json!({"low": 0.0, "high": 0.0038}), "{x:#}");
     assert_eq!(x["failed"], 0, "{x:#}");
 
     let id = finding(&report, "z")["id"].as_str().unwrap().to_owned();

@@ -128,6 +128,11 @@ impl Tally {
         self.hits > self.atomic
     }
 
+    /// How often it happens.
+    fn rate(&self) -> Rate {
+        Rate { hits: self.hits, trials: self.trials }
+    }
+
     /// The result in a line; `interrupted` if somebody wanted no more trials.
     pub fn line(&self, finding: &Finding, interrupted: bool) -> String {
         let subject = subject(finding);
@@ -155,7 +160,7 @@ impl Tally {
             .iter()
             .map(|((order, effect), seen)| format!("order {order}: {effect} ({})", seen.count))
             .collect();
-        let rate = Rate { hits: self.hits, trials: self.trials };
+        let rate = self.rate();
         let seed = self.orders.values().map(|o| o.seed).min().unwrap_or(0);
         format!("{subject}: {word}, {rate}, seed {seed}; {}{failed}", effects.join(", "))
     }
@@ -195,6 +200,7 @@ impl Tally {
             seed: self.orders.values().map(|o| o.seed).min().map(|seed| seed.to_string()),
             trials: self.trials,
             hits: self.hits,
+            interval: self.rate().interval(),
             failed: self.failed,
             effects: effects.collect(),
             orders,
