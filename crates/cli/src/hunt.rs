@@ -215,6 +215,8 @@ impl Hunt {
             return Ok(false);
         }
         let within = (self.budget * 2 / 3).saturating_sub(started.elapsed());
+        // Nothing at all is not said as a time.
+        let within = within.max(Duration::from_millis(1));
         let in_ms = |time: Duration| format!("{}ms", time.as_millis());
         // The hook files are in the report.
         let status = child::ours()?
