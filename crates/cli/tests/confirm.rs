@@ -296,7 +296,7 @@ fn what_cannot_be_confirmed_or_replayed_gets_a_sentence() {
 }
 
 #[test]
-fn races_are_looked_for_under_the_policy_asked_for_and_tried_while_there_is_time() {
+fn races_are_looked_for_under_the_policy_asked_for() {
     let Some(scratch) = program(FIGURE_1) else { return };
     let looking = ["confirm", "--policy", "pct", "--seed", "3", "--trials", "1", "--", "./figure"];
     let schedules = ["1", "2"].map(|run| {
@@ -305,7 +305,4 @@ fn races_are_looked_for_under_the_policy_asked_for_and_tried_while_there_is_time
     });
     assert!(schedules[0].contains("\nseed 3\npolicy pct 3 1000\n"), "{}", schedules[0]);
     assert_eq!(schedules[0], schedules[1]);
-
-    let late = command(&scratch, &["confirm", "2", "--within", "1ms"]);
-    assert!(late.exits(0).stderr.contains("no time to try R1"), "{late:?}");
 }
