@@ -118,6 +118,8 @@ fn main() {
     for who in receives { hash = hash.wrapping_mul(33).wrapping_add(who); }
     for thread in threads { thread.join().unwrap(); }
     for key in shared.lock().unwrap().keys() { hash = hash.wrapping_mul(33).wrapping_add(*key); }
+    // What is mapped, as a panic with a backtrace reads it.
+    for byte in std::fs::read("/proc/self/maps").unwrap() { hash = hash.wrapping_mul(33).wrapping_add(byte.into()); }
     std::process::exit(1 + (hash % 200) as i32);
 }
 "#;
