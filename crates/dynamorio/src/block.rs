@@ -467,6 +467,23 @@ impl Point<'_> {
         value: &Scratch,
         label: &Label,
     ) {
+        self.compare_memory(base, offset, value);
+        self.jump(dr::OP_jnz, label);
+    }
+
+    /// The same, and jumps if they do.
+    pub fn skip_if_memory_is(
+        &mut self,
+        base: &Scratch,
+        offset: i32,
+        value: &Scratch,
+        label: &Label,
+    ) {
+        self.compare_memory(base, offset, value);
+        self.jump(dr::OP_jz, label);
+    }
+
+    fn compare_memory(&mut self, base: &Scratch, offset: i32, value: &Scratch) {
         let memory = base_disp(base.register, 0, 0, offset, dr::OPSZ_4);
         let value = self.sized(value, false);
         // SAFETY: valid operands; the list takes over the instruction.
@@ -475,7 +492,6 @@ impl Point<'_> {
             dr::instr_create_0dst_2src(self.context, opcode, memory, value)
         };
         self.before_faulting(compare);
-        self.jump(dr::OP_jnz, label);
     }
 
     /// Jumps to `label` unless the address in `at` is one of the lowest or highest 2^`bits` of the

@@ -318,6 +318,9 @@ impl ThreadState {
 
     /// Reports an event of another thread that this one brought about.
     pub fn emit_for(&mut self, other: ThreadId, probe: &Probe, spot: Spot, kind: EventKind) {
+        if let Some(analysis) = &probe.analysis {
+            analysis.look_back(self);
+        }
         let own = std::mem::replace(&mut self.id, other);
         self.emit(probe, spot, kind);
         self.id = own;

@@ -48,6 +48,12 @@ impl Cell {
         Cell(u64::from(access.0) << ACCESS_AT | u64::from(tick) << TICK_AT | u64::from(bytes))
     }
 
+    /// The same bytes in the same tick, by whatever?
+    #[inline]
+    pub fn is_like(self, other: Cell) -> bool {
+        (self.0 ^ other.0) << (u64::BITS - ACCESS_AT) == 0
+    }
+
     /// When.
     #[inline]
     pub fn tick(self) -> u32 {

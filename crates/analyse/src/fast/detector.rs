@@ -1,6 +1,7 @@
 //! The detector: plain accesses through planes, everything else behind a lock.
 
 mod judge;
+mod late;
 mod memory;
 mod quick;
 mod section;
@@ -217,7 +218,9 @@ impl<P: Planes> FastHybrid<P> {
             return Outcome::Done;
         }
         let mut described = None;
-        for part in lines(start, end) {
+        let mut at = start;
+        while let Some(part) = lines(self.after_known(standing, side, (at, end)), end).next() {
+            at = part.1;
             let line = part.0 / LINE;
             if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part)
             {
@@ -249,16 +252,14 @@ impl<P: Planes> FastHybrid<P> {
         Outcome::Done
     }
 
-    /// The second half of [`FastHybrid::access`], for one that has been stamped and lies in one line.
-    pub fn stamped(
-        &self,
-        thread: ThreadId,
-        standing: &Standing,
-        side: Side,
-        part: (u64, u64),
-        access: AccessId,
-    ) -> Outcome {
-        self.look(Now { standing, thread, access }, side, part)
+    /// Where in `at..end` something may be new: behind whole granules that this segment has touched. What synchronises is
+    /// never stamped.
+    fn after_known(&self, standing: &Standing, side: Side, (at, end): (u64, u64)) -> u64 {
+        if at % GRANULE != 0 {
+            return at;
+        }
+        let granules = at / GRANULE..end / GRANULE;
+        at + GRANULE * self.planes.known(standing.slot(), side, granules, Cell(standing.current()))
     }
 
     /// There is code that spins on these bytes: see [`crate::Analyser::spun_on`].

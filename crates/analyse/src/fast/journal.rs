@@ -6,7 +6,7 @@
 //! stamps, in a ring, and at a signal or a wait the detector looks back to where the section began.
 
 use super::Side;
-use super::cell::{Bytes, GRANULE, WHOLE};
+use super::cell::{Bytes, GRANULE, LINE, WHOLE};
 use std::ops::Range;
 
 /// Accesses that a ring holds. A section that makes more is not told apart by them.
@@ -60,6 +60,16 @@ impl Journal {
         let length = end.saturating_sub(start).min(u64::from(u64::BITS) - (start - first));
         let bytes = u64::MAX.checked_shr(u64::BITS - length as u32).unwrap_or(0) << (start - first);
         let at = first | u64::from(side == Side::Read);
+        self.ring[self.count as usize % LENGTH] = Noted { at, bytes };
+        self.count += 1;
+    }
+
+    /// The same for one in one line, noted from the line's beginning on.
+    pub fn note_in_line(&mut self, side: Side, (start, end): (u64, u64)) {
+        let line = start & !(LINE - 1);
+        let length = end.saturating_sub(start).min(LINE - (start - line));
+        let bytes = u64::MAX.checked_shr(u64::BITS - length as u32).unwrap_or(0) << (start - line);
+        let at = line | u64::from(side == Side::Read);
         self.ring[self.count as usize % LENGTH] = Noted { at, bytes };
         self.count += 1;
     }

@@ -19,6 +19,7 @@ use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
 use crate::fast::crowd::{Crowd, MIXED};
 use crate::fast::standing::Standing;
+use std::ops::Range;
 
 /// Which of a slot's two planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,6 +71,11 @@ pub trait Planes {
     fn set_locks(&self, slot: usize, tick: u32, locks: LockSetId);
     /// The cell of a granule.
     fn cell(&self, slot: usize, side: Side, granule: u64) -> Cell;
+    /// How many of these granules, from the first on, are touched as wholly, and in the same tick, as `like`.
+    fn known(&self, slot: usize, side: Side, granules: Range<u64>, like: Cell) -> u64 {
+        let known = |granule: &u64| self.cell(slot, side, *granule).is_like(like);
+        granules.take_while(known).count() as u64
+    }
     /// Sets it.
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell);
     /// Sets it if it is still `old`.

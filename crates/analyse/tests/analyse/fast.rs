@@ -317,6 +317,49 @@ fn detection_that_another_switches_off_is_off_at_once() {
     assert_eq!((race(false), race(true)), (1, 0));
 }
 
+/// As the probe's assembly does it: stamped now, looked at later, and by then another part of the granule is stamped, too.
+#[test]
+fn what_was_stamped_is_looked_at_later() {
+    let (one, other) = (ThreadId(1), ThreadId(2));
+    let event = |at: u64, thread, kind| {
+        let place = Place { module: ModuleId::NONE, offset: at };
+        Event { order: at, thread, place, stack: StackId::NONE, kind }
+    };
+    let write = |at| EventKind::Access { kind: AccessKind::Write, address: Address(at), size: 4 };
+    let detector = detector(false, 0x1000);
+    let mut standings = Standings::new();
+    for event in [
+        event(0, one, EventKind::ThreadStart { creator: None, os_id: 1 }),
+        event(1, one, EventKind::ThreadCreate { child: other }),
+        event(2, other, EventKind::ThreadStart { creator: Some(one), os_id: 2 }),
+        event(3, one, write(START)),
+    ] {
+        feed(&detector, &mut standings, &event);
+    }
+    let standing = detector.standing(other);
+    let granule = START / GRANULE;
+    let stamp = |bytes, at| {
+        let place = Place { module: ModuleId::NONE, offset: at };
+        let kind = Kind::Access(AccessKind::Write);
+        let access = detector.describe(Description { kind, size: 4, place, stack: StackId::NONE });
+        let cell = Cell::new(standing.tick(), bytes, access);
+        detector.planes().set_cell(standing.slot(), Side::Write, granule, cell);
+        detector.planes().add_sharers(Side::Write, START / LINE, 1 << standing.slot());
+    };
+    stamp(0x0f, 4);
+    assert_eq!(detector.found(), 0);
+    let look = |tick, bytes| {
+        let part = (Side::Write, granule, bytes);
+        detector.look_back((other, &standing), tick, part, |_| panic!("nothing synchronises"));
+        detector.found()
+    };
+    assert_eq!(look(standing.tick(), 0xf0), 0, "other bytes");
+    assert_eq!(look(standing.tick() + 1, 0x0f), 0, "no longer there");
+    assert_eq!(look(standing.tick(), 0x0f), 1);
+    let found = detector.findings(0);
+    assert_eq!(found[0].accesses.iter().map(|a| a.place.offset).collect::<Vec<_>>(), [3, 4]);
+}
+
 #[test]
 fn a_thread_that_was_robbed_of_its_lock_is_unprotected_at_once() {
     let (robbed, robber, lock) = (ThreadId(1), ThreadId(2), Address(0x9000));

@@ -6,12 +6,12 @@
 
 use super::{Analysis, Engine};
 use crate::memory::shadow::Shadow;
-use crate::middle::{Merge, Middle};
+use crate::middle::{Merge, Middle, is_in_one_line};
 use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::cell::{GRANULE, granules, lines};
+use raddle_analyse::fast::cell::{GRANULE, granules};
 use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind};
@@ -104,21 +104,22 @@ impl Analysis {
         if side == Side::Read && fast.planes().is_constant((start, end)) {
             return true;
         }
-        let Some(standing) = thread.standing.take() else { return true };
-        if let Some(access) = thread.middle.as_mut().and_then(|middle| middle.take_stamped()) {
-            let looked = |part| fast.stamped(thread.id, &standing, side, part, access);
-            // Both, if there are two: each has been stamped.
-            let open = lines(start, end).map(looked).filter(|outcome| *outcome != Outcome::Done);
-            let done = open.count() == 0;
-            thread.standing = Some(standing);
-            self.report(thread);
-            return done;
+        let stamped = thread.middle.as_mut().is_some_and(|middle| middle.take_look());
+        if stamped && thread.site.is_some() {
+            self.look_back(thread);
+            return true;
         }
+        let undecided = thread.standing.as_ref().is_some_and(|standing| standing.is_undecided());
+        let is_full = thread.middle.as_ref().is_some_and(|middle| middle.is_full());
+        if undecided || is_full || !is_in_one_line(start, end) {
+            self.look_back(thread);
+        }
+        let Some(standing) = thread.standing.take() else { return true };
         thread.find_stack(spot.sp);
         let stack = thread.stack_region;
         let own_stack = (stack.0..stack.1).contains(&start);
         if let Some(middle) = &mut thread.middle {
-            middle.journal.note(side, (start, end));
+            middle.note(side, (start, end));
         }
         let was_undecided = standing.is_undecided();
         if was_undecided && !own_stack {
@@ -143,6 +144,28 @@ impl Analysis {
         }
         self.report(thread);
         outcome == Outcome::Done
+    }
+
+    /// Looks at the others for what the middle path has stamped without doing so yet.
+    pub fn look_back(&self, thread: &mut ThreadState) {
+        let Engine::Fast(fast) = &self.work().engine else { return };
+        let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
+        let Some(behind) = middle.behind() else { return };
+        fast.planes().fence();
+        let mut events = Vec::new();
+        middle.journal.granules(behind, |side, granule, bytes| {
+            let who = (thread.id, &**standing);
+            let part = (side, granule, bytes);
+            fast.look_back(who, middle.tick(), part, |event| events.push(event));
+        });
+        middle.set_looked();
+        for event in &events {
+            fast.event(event, &middle.journal);
+        }
+        if !events.is_empty() {
+            self.load_standing(thread);
+        }
+        self.report(thread);
     }
 }
 

@@ -216,6 +216,7 @@ impl Analysis {
     /// One more event; new findings are reported at once.
     pub fn event(&self, thread: &mut ThreadState, event: &mut Event) {
         let work = self.work();
+        self.look_back(thread);
         thread.counted.note(&event.kind);
         match &work.engine {
             Engine::Fast(fast) => {
@@ -278,7 +279,9 @@ impl Analysis {
     pub fn begin_thread(&self, probe: &Probe, thread: &mut ThreadState) {
         if let Engine::Fast(fast) = &self.work().engine {
             thread.standing = Some(fast.standing(thread.id));
-            let Some(middle) = Middle::new(fast.planes()) else {
+            // Who schedules wants to know of a race before the next step.
+            let at_once = probe.scheduler.is_some();
+            let Some(middle) = Middle::new(fast.planes(), at_once) else {
                 fail("no memory for a thread's shadow");
             };
             let middle = thread.middle.insert(middle);
@@ -293,9 +296,10 @@ impl Analysis {
 
     /// A thread ended: what it counted.
     pub fn end_thread(&self, probe: &Probe, thread: &mut ThreadState) {
+        self.look_back(thread);
         thread.add_all_quick(probe);
         let mut counted = thread.counted;
-        counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.journal.count);
+        counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.accesses());
         lock(&self.work().tally).add(counted);
     }
 

@@ -217,10 +217,11 @@ fn insert_check(
         None => point.skip_if_memory_is_slot(&at, slot::SEGMENT, &done),
         Some(segment) => {
             point.load_slot(segment, slot::SEGMENT);
-            for offset in (0..access.size as i32).step_by(8) {
+            let last = access.size as i32 - 8;
+            for offset in (0..last).step_by(8) {
                 point.skip_unless_memory_is(&at, offset, segment, &news);
             }
-            point.skip(&done);
+            point.skip_if_memory_is(&at, last, segment, &done);
         }
     }
     if !has_segment {

@@ -462,6 +462,12 @@ impl Planes for Shadow {
         Cell(self.word(self.key(slot, side), granule).load(Ordering::Acquire))
     }
 
+    fn known(&self, slot: usize, side: Side, granules: Range<u64>, like: Cell) -> u64 {
+        let key = self.key(slot, side);
+        let cell = |granule| Cell(self.word(key, granule).load(Ordering::Acquire));
+        granules.take_while(|granule| cell(*granule).is_like(like)).count() as u64
+    }
+
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {
         self.word(self.key(slot, side), granule).store(cell.0, Ordering::Release);
     }

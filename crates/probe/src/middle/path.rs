@@ -5,13 +5,15 @@
 //! touched, from the first byte of the first granule on, so that the next granule's bytes are its lowest
 //! eight after a shift.
 //!
-//! In both: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot. A cell shifted
+//! Both end where what was stamped is noted, and now and then looked at (`look.s`). `find.s` finds frames.
+//!
+//! In all: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot. A cell shifted
 //! to the left by `ACCESS_SHIFT` has lost its access and can be compared with a limit; shifted back by
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, FOUND, MERGE_BITS, Middle, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT, SPREAD,
-    SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
+    ACCESS_SHIFT, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT,
+    SPREAD, SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
 };
 use crate::frames;
 use crate::trampoline;
@@ -49,22 +51,26 @@ core::arch::global_asm!(
  mov rax, qword ptr gs:[0x5A5A0008]
 .endm
 
+.macro raddle_restore_looking
+ mov r10, [rax + {looking}]
+ mov r11, [rax + {looking} + 8]
+ mov r12, [rax + {looking} + 16]
+ mov r13, [rax + {looking} + 24]
+.endm
+
 .macro raddle_restore_all
  mov r10, [rax + {saved} + 56]
  mov r11, [rax + {saved} + 64]
  raddle_restore
 .endm
 
-# How the path is left: done (9), to Rust before the stamp (6), to Rust to look again (7).
+# How the path is left before the stamp: nothing new (9), to Rust (6).
 .macro raddle_exits restore
 9:
  \restore
  ret
 6:
- \restore
- jmp qword ptr gs:[0x5A5A00A8]
-7:
- mov dword ptr [rax + {look}], 1
+ mov dword ptr [rax + {look}], 0
  \restore
  jmp qword ptr gs:[0x5A5A00A8]
 .endm
@@ -113,84 +119,6 @@ core::arch::global_asm!(
 .Lraddle_described\@:
 .endm
 
-# Who shares the line of \address on the side that matters, without ourselves: in \others. On by label 9
-# if nobody does, by 7 if there is more to be looked at. Who is alone has nothing older of others.
-# Uses rdi, rsi.
-.macro raddle_sharers side, address, others
- mov rdi, \address
- shr rdi, 6
- shl rdi, 3
- add rdi, [rax + {sharers}]
- mov esi, [rax + {own}]
- .if \side
- test [rdi + 4], esi
- jnz 3f
- lock or [rdi + 4], esi
-3:
- mov \others, [rdi]
- .else
- test [rdi], esi
- jnz 3f
- lock or [rdi], esi
-3:
- mov \others, [rdi]
- or \others, [rdi + 4]
- .endif
- and \others, [rax + {others}]
- jz 9f
- js 7f
- btr \others, {older_bit}
- jnc 1f
- test \others, \others
- jnz 7f
- jmp 9f
-1:
-.endm
-
-# Of an access that lies in two lines, the one at r9 + \by: is nobody else there? On by label 7 if somebody is.
-# Uses rdi, rsi, rbx.
-.macro raddle_alone side, by
- lea rdi, [r9 + \by]
- shr rdi, 6
- shl rdi, 3
- add rdi, [rax + {sharers}]
- mov esi, [rax + {own}]
- .if \side
- test [rdi + 4], esi
- jnz 3f
- lock or [rdi + 4], esi
-3:
- mov ebx, [rdi]
- .else
- test [rdi], esi
- jnz 3f
- lock or [rdi], esi
-3:
- mov ebx, [rdi]
- or ebx, [rdi + 4]
- .endif
- not esi
- and ebx, esi
- btr ebx, {older_bit}
- test ebx, ebx
- jnz 7f
-.endm
-
-# After the cells were looked at: what lost its cell meanwhile was put elsewhere first, and the line marked.
-# On by label 7 if it is. Reads of the crowd are marked among the readers. Uses rdi.
-.macro raddle_look_again side, address
- mov rdi, \address
- shr rdi, 6
- shl rdi, 3
- add rdi, [rax + {sharers}]
- test dword ptr [rdi], {marks}
- jnz 7f
- .if \side == 0
- test dword ptr [rdi + 4], {older_mark}
- jnz 7f
- .endif
-.endm
-
 # An old cell of the own slot loses its place: what of it is not stood for, r10, is put among the older ones,
 # if it stands for what is there. Else on to Rust by label 6. rsi the cell's place, r9 an address in the
 # line. Uses rbx, rdi, r11.
@@ -233,30 +161,25 @@ core::arch::global_asm!(
 .Lraddle_marked\@:
 .endm
 
-# The access in edx to the bytes cl, and r10d, the bytes that the own cell has by the access r11d of the same
-# segment: in edx what stands for both, if that is known and it is one granule; else on to Rust by
-# label 6. Uses rbx, r10.
-.macro raddle_merge
- test r8, -256
- jnz 6f
- shl r10d, 8
- movzx ebx, cl
- or r10d, ebx
- imul ebx, r11d, {spread}
- add ebx, edx
- imul ebx, ebx, {spread_site}
- add ebx, r10d
- imul ebx, ebx, {spread}
- shr ebx, {merge_shift}
- shl ebx, 4
- add rbx, [rax + {merges}]
- cmp [rbx], r11d
+# The access in edx, and \old of the same segment: in edx what stands for both, if that is known; else on to
+# Rust by label 6. \bytes: those that are left of the old one, above those of the new one. Uses \half, the
+# lower half of \whole.
+.macro raddle_merge old, bytes, half, whole
+ imul \half, \old, {spread}
+ add \half, edx
+ imul \half, \half, {spread_site}
+ add \half, \bytes
+ imul \half, \half, {spread}
+ shr \half, {merge_shift}
+ shl \half, 4
+ add \whole, [rax + {merges}]
+ cmp [\whole], \old
  jne 6f
- cmp [rbx + 4], edx
+ cmp [\whole + 4], edx
  jne 6f
- cmp [rbx + 8], r10d
+ cmp [\whole + 8], \bytes
  jne 6f
- mov edx, [rbx + 12]
+ mov edx, [\whole + 12]
 .endm
 
 # Are the locks that \table has for \tick, whose lower half is \half, like the own? The flags say so. Uses
@@ -297,7 +220,7 @@ core::arch::global_asm!(
 .endm
 
 # The same for a member, and back to rsi. Left if the room says that this segment has touched the bytes r8; to
-# Rust if there is nobody in the cell, or no room.
+# Rust if it says that it has touched others, if there is nobody in the cell, or no room.
 .macro raddle_find_place side
  mov [rax + {back}], rsi
  mov rdi, [rbx]
@@ -332,56 +255,20 @@ core::arch::global_asm!(
  jnz 8f
  test sil, r8b
  jz 9f
+ jmp 6f
 8:
  jmp [rax + {back}]
 9:
  raddle_restore
  ret
 6:
+ mov dword ptr [rax + {look}], 0
  raddle_restore
  jmp qword ptr gs:[0x5A5A00A8]
 .endm
 
-# The cell of granule rcx in the plane `side` (0 writes, 8 reads) of slot rsi, if it has one of the bytes
-# r8: ordered, or excluded? A \reader that is excluded from a write counts it. Uses rbx, r9.
-.macro raddle_other side, reader
- mov r9d, esi
- shl r9d, 4
- mov rbx, rcx
- xor rbx, [rax + r9 + {cell_keys} + \side]
- mov r9, [rbx]
- test r9b, r8b
- jz 5f
- shl r9, {access_shift}
- cmp r9, rdx
- jbe 5f
- raddle_member r9, rbx, ebx
- shr r9, {tick_shift}
- raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, rbx
- jne 7f
- .if \reader
- inc qword ptr [rax + {handed}]
- .endif
-5:
-.endm
-
-# Into the journal: the first granule's address in \at, the bytes from there on. Uses rdi, rsi.
-.macro raddle_note side, at, bytes
- mov edi, [rax + {count}]
- inc qword ptr [rax + {count}]
- and edi, {last}
- shl edi, 4
- .if \side
- lea rsi, [\at + 1]
- mov [rax + rdi + {ring}], rsi
- .else
- mov [rax + rdi + {ring}], \at
- .endif
- mov qword ptr [rax + rdi + {ring} + 8], \bytes
-.endm
-
 # An access of \size bytes, aligned so that it lies in one granule.
-.macro raddle_one side, size, general
+.macro raddle_one side, size, general, noted
  .p2align 6
  raddle_enter
  mov edx, \size
@@ -396,7 +283,7 @@ core::arch::global_asm!(
  shl r8d, cl
  mov rcx, r9
  and rcx, -8
- # Has this segment touched these bytes, if not all?
+ # Has this segment touched these bytes, or others of the granule?
  mov rbx, rcx
  xor rbx, [rax + {cells} + \side]
  mov rsi, [rbx]
@@ -404,10 +291,7 @@ core::arch::global_asm!(
  mov rdi, rsi
  shl rdi, {access_shift}
  shr rdi, {tick_shift}
- jnz 2f
- test sil, r8b
- jz 9f
-2:
+ jz 2f
  .else
  mov r8d, 0xff
  .endif
@@ -418,28 +302,11 @@ core::arch::global_asm!(
  mov rdi, [rax + {segment}]
  mov rsi, [rbx]
  .if \size < 8
- # Only these bytes are stamped, beside others of this segment.
  xor dil, dil
  or rdi, r8
  .endif
  test rsi, rsi
  jz 5f
- .if \size < 8
- mov r9, rsi
- xor r9, [rax + {segment}]
- shl r9, {access_shift}
- shr r9, {tick_shift}
- jnz 3f
- # Others by another access are for the general form.
- mov r9, rsi
- shr r9, {access_at}
- cmp r9d, edx
- jne 8f
- movzx esi, sil
- or rdi, rsi
- jmp 5f
-3:
- .endif
  # Is what the own cell held stood for? It is if it is settled; if no lock is held now, or those held then
  # were alike, and all its bytes are touched again; or it is the own stack.
  mov r9, rsi
@@ -464,26 +331,40 @@ core::arch::global_asm!(
  cmp rcx, [rax + {stack} + 8]
  jae 8f
 5:
- # Stamp; the exchange is the fence.
- mov [rax + {stamped}], edx
+ # Stamp. Whoever else touched the line is looked at later.
  shl rdx, {access_at}
  or rdi, rdx
- xchg [rbx], rdi
- raddle_note \side, rcx, r8
- # Look.
- raddle_sharers \side, rcx, r9d
- mov edi, r9d
-4:
- bsf esi, edi
- mov rdx, [rax + rsi * 8 + {limits}]
- raddle_other 0, \side
- .if \side == 0
- raddle_other 8, 0
+ mov [rbx], rdi
+ jmp \noted
+ .if \size < 8
+2:
+ test sil, r8b
+ jz 9f
+ # Others, and not these: they are stamped beside them.
+ raddle_describe r9
+ mov rbx, rcx
+ xor rbx, [rax + {cells} + \side]
+ mov rsi, [rbx]
+ mov r9, rsi
+ shr r9, {access_at}
+ cmp r9d, edx
+ je 3f
+ movzx esi, sil
+ mov edi, r8d
+ not edi
+ and edi, esi
+ jz 3f
+ shl edi, 8
+ or edi, r8d
+ raddle_merge r9d, edi, esi, rsi
+3:
+ movzx esi, byte ptr [rbx]
+ or esi, r8d
+ mov rdi, [rax + {segment}]
+ xor dil, dil
+ or rdi, rsi
+ jmp 5b
  .endif
- lea r9d, [rdi - 1]
- and edi, r9d
- jnz 4b
- raddle_look_again \side, rcx
  raddle_exits raddle_restore
 8:
  mov rcx, qword ptr gs:[0x5A5A0030]
@@ -491,36 +372,8 @@ core::arch::global_asm!(
  jmp \general
 .endm
 
-# The cells of the plane `side` of slot rsi that have bytes in common with the access: ordered, or excluded?
-# r8 the bytes, r9 the first granule, rdx the limit; \reader as above. Uses rbx, rcx, rdi, r10.
-.macro raddle_others side, reader
- mov rcx, r8
- mov ebx, esi
- shl ebx, 4
- mov rbx, [rax + rbx + {cell_keys} + \side]
- xor rbx, r9
-4:
- mov r10, [rbx]
- test r10b, cl
- jz 5f
- shl r10, {access_shift}
- cmp r10, rdx
- jbe 5f
- raddle_member r10, rdi, edi
- shr r10, {tick_shift}
- raddle_alike "[rax + rsi * 8 + {lock_tables}]", r10, r10d, rdi
- jne 7f
- .if \reader
- inc qword ptr [rax + {handed}]
- .endif
-5:
- add rbx, 8
- shr rcx, 8
- jnz 4b
-.endm
-
-# Any access that lies in one line, or in two that nobody else has touched: rcx the address, edx the size. After raddle_enter.
-.macro raddle_general side
+# Any access that lies in one line: rcx the address, edx the size. After raddle_enter.
+.macro raddle_general side, noted
  .p2align 6
  mov [rax + {saved} + 56], r10
  mov [rax + {saved} + 64], r11
@@ -530,11 +383,8 @@ core::arch::global_asm!(
  mov esi, ecx
  and esi, 63
  add esi, edx
- mov dword ptr [rax + {crosses}], 0
  cmp esi, 64
- jbe 1f
- mov dword ptr [rax + {crosses}], 1
-1:
+ ja 6f
  # The bytes, from the first of the first granule on.
  mov r9, rcx
  mov ecx, edx
@@ -566,7 +416,6 @@ core::arch::global_asm!(
  ret
 2:
  raddle_describe rcx
- mov [rax + {stamped}], edx
  # The own cells. Those of this segment that touch other bytes are added to; of older segments, what is
  # neither settled nor stood for is put aside, unless it is the own stack.
  mov rcx, r8
@@ -593,7 +442,13 @@ core::arch::global_asm!(
  and r10d, ebx
  and r10d, 0xff
  jz 5f
- raddle_merge
+ # Of one granule.
+ test r8, -256
+ jnz 6f
+ shl r10d, 8
+ movzx ebx, cl
+ or r10d, ebx
+ raddle_merge r11d, r10d, ebx, rbx
  jmp 5f
 3:
  mov r10, rbx
@@ -620,14 +475,12 @@ core::arch::global_asm!(
  test r10b, r10b
  jz 5f
 4:
- cmp dword ptr [rax + {crosses}], 0
- jne 6f
  raddle_set_aside \side
 5:
  add rsi, 8
  shr rcx, 8
  jnz 1b
- # Stamp; then the fence.
+ # Stamp. Whoever else touched the line is looked at later.
  mov rcx, r8
  mov rsi, r9
  xor rsi, [rax + {cells} + \side]
@@ -654,27 +507,10 @@ core::arch::global_asm!(
  add rsi, 8
  shr rcx, 8
  jnz 1b
- raddle_note \side, r9, r8
- lock or dword ptr [rax + {stamped}], 0
- # Look.
- cmp dword ptr [rax + {crosses}], 0
- je 2f
- raddle_alone \side, 0
- raddle_alone \side, 64
- jmp 9f
-2:
- raddle_sharers \side, r9, r11d
-8:
- bsf esi, r11d
- mov rdx, [rax + rsi * 8 + {limits}]
- raddle_others 0, \side
- .if \side == 0
- raddle_others 8, 0
- .endif
- lea edi, [r11 - 1]
- and r11d, edi
- jnz 8b
- raddle_look_again \side, r9
+ mov rcx, r9
+ mov r10, [rax + {saved} + 56]
+ mov r11, [rax + {saved} + 64]
+ jmp \noted
  raddle_exits raddle_restore_all
 .endm
 
@@ -690,21 +526,21 @@ core::arch::global_asm!(
 .hidden raddle_middle_begin
 # Writes of 1, 2, 4 and 8 bytes, then reads, in steps of {one} bytes.
 raddle_middle_begin:
- raddle_one 0, 1, raddle_general_write
+ raddle_one 0, 1, raddle_general_write, raddle_noted_write
  .org raddle_middle_begin + 1 * {one}
- raddle_one 0, 2, raddle_general_write
+ raddle_one 0, 2, raddle_general_write, raddle_noted_write
  .org raddle_middle_begin + 2 * {one}
- raddle_one 0, 4, raddle_general_write
+ raddle_one 0, 4, raddle_general_write, raddle_noted_write
  .org raddle_middle_begin + 3 * {one}
- raddle_one 0, 8, raddle_general_write
+ raddle_one 0, 8, raddle_general_write, raddle_noted_write
  .org raddle_middle_begin + 4 * {one}
- raddle_one 8, 1, raddle_general_read
+ raddle_one 8, 1, raddle_general_read, raddle_noted_read
  .org raddle_middle_begin + 5 * {one}
- raddle_one 8, 2, raddle_general_read
+ raddle_one 8, 2, raddle_general_read, raddle_noted_read
  .org raddle_middle_begin + 6 * {one}
- raddle_one 8, 4, raddle_general_read
+ raddle_one 8, 4, raddle_general_read, raddle_noted_read
  .org raddle_middle_begin + 7 * {one}
- raddle_one 8, 8, raddle_general_read
+ raddle_one 8, 8, raddle_general_read, raddle_noted_read
  .org raddle_middle_begin + 8 * {one}
 raddle_place_0:
  raddle_find_place 0
@@ -712,10 +548,13 @@ raddle_place_8:
  raddle_find_place 8
  .p2align 6
 raddle_general_write:
- raddle_general 0
+ raddle_general 0, raddle_noted_write
  .p2align 6
 raddle_general_read:
- raddle_general 8
+ raddle_general 8, raddle_noted_read
+"#,
+    include_str!("look.s"),
+    r#"
 # Of 16 and 32 bytes, writes and reads, in steps of {sized} bytes.
 .globl raddle_middle_sized
 .hidden raddle_middle_sized
@@ -729,144 +568,9 @@ raddle_middle_sized:
  .p2align 7
  raddle_sized 32, raddle_general_read
 
-# The frames that are not known yet, by the rules of the places they belong to, from the site ebx up to one
-# that is known; they are known then. The access in edx, zero if anything is not sure. Uses rsi, rdi.
-# rcx the stack pointer, r9 the frame pointer, r11 the place, r12 where the return address is, r13 that.
-# Nothing is read that does not lie between the stack pointer and a frame that is known, and so on the stack.
- .p2align 6
-raddle_find:
- mov [rax + {looking}], rcx
- mov [rax + {looking} + 8], r8
- mov [rax + {looking} + 16], r9
- mov [rax + {looking} + 24], r10
- mov [rax + {looking} + 32], r11
- mov [rax + {looking} + 40], r12
- mov [rax + {looking} + 48], r13
- mov rdx, [rax + {age_at}]
- mov edx, [rdx]
- cmp edx, [rax + {age}]
- jne 8f
- mov rsi, qword ptr gs:[0x5A5A00F0]
- mov rdi, qword ptr gs:[0x5A5A00F8]
- lea rcx, [rsp + 136]
- mov r9, rbp
- mov r11d, ebx
- bts r11, {site_bit}
- xor r10d, r10d
-1:
- imul edx, r11d, {spread}
- shr edx, {rule_shift}
- shl edx, 4
- add rdx, [rax + {rules}]
- cmp [rdx], r11
- jne 8f
- movsxd r12, dword ptr [rdx + {rule_at}]
- test r12d, 1
- jnz 2f
- add r12, rcx
- jmp 3f
-2:
- lea r12, [r12 + r9 - 1]
-3:
- cmp r12, rcx
- jb 8f
- # Frames inside of this one have been left.
-4:
- cmp [rsi + rdi + {frame_at}], r12
- jae 5f
- sub rdi, {frame_size}
- jmp 4b
-5:
- cmp edi, {first}
- je 8f
- mov r13, [r12]
- cmp [rsi + rdi + {frame_at}], r12
- je 6f
- cmp r10d, {found_size}
- jae 8f
- mov [rax + r10 + {found}], r12
- mov [rax + r10 + {found} + 8], r13
- add r10d, 16
- movsxd rdx, dword ptr [rdx + {rule_bp}]
- test edx, edx
- jz 2f
- add rdx, r12
- cmp rdx, rcx
- jb 8f
- mov r9, [rdx]
-2:
- lea rcx, [r12 + 8]
- mov r11, r13
- jmp 1b
-6:
- # Met. Those in the way are no more; the new ones overwrite them.
- cmp [rsi + rdi + {frame_return}], r13
- jne 8f
- mov qword ptr gs:[0x5A5A00F8], rdi
- mov r9d, [rsi + rdi + {frame_node}]
-1:
- test r10d, r10d
- jz 7f
- sub r10d, 16
- mov r13, [rax + r10 + {found} + 8]
- imul edx, r9d, {spread_site}
- add edx, r13d
- imul edx, edx, {spread}
- shr edx, {step_shift}
- shl edx, 4
- add rdx, [rax + {steps}]
- cmp [rdx + {step_return}], r13
- jne 8f
- cmp [rdx + {step_outer}], r9d
- jne 8f
- mov r9d, [rdx + {step_node}]
- cmp rdi, [rsi + {limit}]
- jae 8f
- add rdi, {frame_size}
- mov r12, [rax + r10 + {found}]
- mov [rsi + rdi + {frame_at}], r12
- mov [rsi + rdi + {frame_return}], r13
- mov [rsi + rdi + {frame_node}], r9d
- jmp 1b
-7:
- mov qword ptr gs:[0x5A5A00F8], rdi
- mov r12, [rsi + rdi + {frame_at}]
- add r12, 8
- cmp r12, qword ptr gs:[0x5A5A0048]
- jae 2f
- mov qword ptr gs:[0x5A5A0048], r12
-2:
- imul edx, ebx, {spread_site}
- add edx, r9d
- imul edx, edx, {spread}
- shr edx, {row_shift}
- shl edx, 4
- add rdx, [rax + {rows}]
- cmp [rdx + {row_site}], ebx
- jne 4f
- cmp [rdx + {row_node}], r9d
- je 5f
-4:
- # Or in the place beside it.
- xor rdx, 16
- cmp [rdx + {row_site}], ebx
- jne 8f
- cmp [rdx + {row_node}], r9d
- jne 8f
-5:
- mov edx, [rdx + {row_access}]
- jmp 9f
-8:
- xor edx, edx
-9:
- mov rcx, [rax + {looking}]
- mov r8, [rax + {looking} + 8]
- mov r9, [rax + {looking} + 16]
- mov r10, [rax + {looking} + 24]
- mov r11, [rax + {looking} + 32]
- mov r12, [rax + {looking} + 40]
- mov r13, [rax + {looking} + 48]
- jmp [rax + {back}]
+"#,
+    include_str!("find.s"),
+    r#"
 .globl raddle_middle_end
 .hidden raddle_middle_end
 raddle_middle_end:
@@ -896,9 +600,14 @@ raddle_middle_end:
     alike_table = const offset_of!(Middle, alike_table),
     alike = const offset_of!(Middle, alike),
     no_locks = const offset_of!(Middle, no_locks),
-    stamped = const offset_of!(Middle, stamped),
+    looked = const offset_of!(Middle, looked),
+    most = const offset_of!(Middle, most),
+    joined = const offset_of!(Middle, joined),
+    open = const offset_of!(Middle, open),
+    open_last = const OPEN - 1,
+    // From the notes of writes to those of reads, for a side of 8.
+    open_half = const OPEN,
     look = const offset_of!(Middle, look),
-    crosses = const offset_of!(Middle, crosses),
     count = const offset_of!(Middle, journal.count),
     handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),
@@ -971,9 +680,10 @@ impl MiddlePath {
             let end = &raw const raddle_middle_end;
             std::slice::from_raw_parts(begin, end.offset_from(begin) as usize)
         };
-        // Three in each entry, restored and left: nine in either form; and six where frames are looked for.
-        // And three where a member of the crowd finds its place.
-        const PATCHES: usize = 8 * (3 + 9) + 2 * 9 + 4 * 3 + 6 + 2 * 3;
+        // Three in each entry; seven in either form where it describes, restores and leaves, and three more where
+        // parts of granules are described; two in either where it notes, three where it looks; and six where
+        // frames are looked for. And three where a member of the crowd finds its place.
+        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 4 * 3 + 2 * 2 + 3 + 6 + 2 * 3;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 

@@ -91,6 +91,10 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
     let argument = |i: u32| arguments[i as usize];
     let spot = modules::spot(probe, thread, state.pc.wrapping_sub(INSTRUCTION), rsp, rbp);
     thread.system_call = arguments;
+    if let Some(analysis) = &probe.analysis {
+        // It may wait here for long, or become two.
+        analysis.look_back(thread);
+    }
     if thread.log().is_some() {
         transfers::before(probe, thread, i64::from(call.number), arguments, spot);
     }

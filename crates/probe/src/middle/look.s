@@ -1,0 +1,189 @@
+# Noting what was stamped, and looking at the others, for the middle path: a part of its assembly, with its registers
+# and its constants (`path.rs`).
+#
+# The fence between stamping and looking waits for all that the thread has written, so many stamps share one. A note is
+# a line and which of its bytes were touched; accesses to a line that has a note are added to it. When there
+# are enough notes, or Rust needs to know, the others are looked at for all of them.
+
+# What was stamped is noted: rcx the first granule, r8 the bytes from there on, all in one line. We are among
+# those who share the line from now on. What the line's last note has not been looked at for is added to it;
+# when there are enough notes, the others are looked at.
+.macro raddle_noted side
+ .p2align 6
+ shl r8, cl
+ mov rsi, rcx
+ shr rsi, 6
+ mov r9, [rax + {sharers}]
+ lea r9, [r9 + rsi * 8]
+ mov edx, [rax + {own}]
+ .if \side
+ test [r9 + 4], edx
+ .else
+ test [r9], edx
+ .endif
+ jz 3f
+1:
+ mov ebx, esi
+ and ebx, {open_last}
+ shl rsi, 6
+ .if \side
+ or rsi, 1
+ .endif
+ mov rdi, [rax + rbx * 8 + {open} + \side * {open_half}]
+ cmp rdi, [rax + {looked}]
+ jb 2f
+ and edi, {last}
+ shl edi, 4
+ cmp [rax + rdi + {ring}], rsi
+ jne 2f
+ cmp dword ptr [r9], 0
+ js 2f
+ or [rax + rdi + {ring} + 8], r8
+ inc qword ptr [rax + {joined}]
+ raddle_restore
+ ret
+2:
+ # A note of its own.
+ mov rdi, [rax + {count}]
+ mov [rax + rbx * 8 + {open} + \side * {open_half}], rdi
+ mov ebx, edi
+ and ebx, {last}
+ shl ebx, 4
+ mov [rax + rbx + {ring}], rsi
+ mov [rax + rbx + {ring} + 8], r8
+ inc rdi
+ mov [rax + {count}], rdi
+ sub rdi, [rax + {looked}]
+ cmp rdi, [rax + {most}]
+ jae raddle_look
+ # Where there is more than cells, Rust looks at once.
+ cmp dword ptr [r9], 0
+ js raddle_look
+ raddle_restore
+ ret
+3:
+ .if \side
+ lock or [r9 + 4], edx
+ .else
+ lock or [r9], edx
+ .endif
+ jmp 1b
+.endm
+
+# The cells of slot rsi in the plane `side` (0 writes, 8 reads) that have bytes in common with a note: ordered,
+# or excluded? r13 the note's line, r8 its bytes, ecx how many bits of them are zero, a multiple of 8;
+# rdx the limit. A reader that is excluded from a write counts it. On by label 7 if neither. Uses rbx, rdi,
+# r9, r12.
+.macro raddle_others side
+ mov ebx, esi
+ shl ebx, 4
+ mov rbx, [rax + rbx + {cell_keys} + \side]
+ mov r9, r13
+ and r9, -64
+ xor rbx, r9
+ add rbx, rcx
+ mov rdi, r8
+ shr rdi, cl
+4:
+ test [rbx], dil
+ jz 5f
+ mov r9, [rbx]
+ shl r9, {access_shift}
+ cmp r9, rdx
+ jbe 5f
+ raddle_member r9, r12, r12d
+ shr r9, {tick_shift}
+ raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, r12
+ jne 7f
+ .if \side == 0
+ test r13b, 1
+ jz 5f
+ inc qword ptr [rax + {handed}]
+ .endif
+5:
+ add rbx, 8
+ shr rdi, 8
+ jnz 4b
+.endm
+
+ .p2align 6
+raddle_noted_write:
+ raddle_noted 0
+ .p2align 6
+raddle_noted_read:
+ raddle_noted 8
+
+# What was noted and not looked at yet: all of it is visible to all, and then the others who share each line
+# are looked at. Those that are not sure, and all behind them, are left to Rust.
+# r10 the number of the note, r11 the others, r13 the line and, in its lowest bit, that it was read.
+ .p2align 6
+raddle_look:
+ mov [rax + {looking}], r10
+ mov [rax + {looking} + 8], r11
+ mov [rax + {looking} + 16], r12
+ mov [rax + {looking} + 24], r13
+ mov r10, [rax + {looked}]
+ lock or dword ptr [rax + {look}], 0
+1:
+ mov edi, r10d
+ and edi, {last}
+ shl edi, 4
+ mov r13, [rax + rdi + {ring}]
+ mov r8, [rax + rdi + {ring} + 8]
+ mov rdi, r13
+ shr rdi, 6
+ mov rsi, [rax + {sharers}]
+ lea rdi, [rsi + rdi * 8]
+ mov r11d, [rdi]
+ test r13b, 1
+ jnz 2f
+ or r11d, [rdi + 4]
+2:
+ and r11d, [rax + {others}]
+ jz 8f
+ js 7f
+ # Who is alone has nothing older of others.
+ btr r11d, {older_bit}
+ jnc 2f
+ test r11d, r11d
+ jnz 7f
+ jmp 8f
+2:
+ bsf rcx, r8
+ and ecx, 56
+3:
+ bsf esi, r11d
+ mov rdx, [rax + rsi * 8 + {limits}]
+ raddle_others 0
+ test r13b, 1
+ jnz 6f
+ raddle_others 8
+6:
+ lea r9d, [r11 - 1]
+ and r11d, r9d
+ jnz 3b
+ # What lost its cell meanwhile was put elsewhere first, and the line marked.
+ mov rdi, r13
+ shr rdi, 6
+ mov rsi, [rax + {sharers}]
+ test dword ptr [rsi + rdi * 8], {marks}
+ jnz 7f
+ test r13b, 1
+ jnz 8f
+ # Reads of the crowd are marked among the readers.
+ test dword ptr [rsi + rdi * 8 + 4], {older_mark}
+ jnz 7f
+8:
+ inc r10
+ cmp r10, [rax + {count}]
+ jb 1b
+ mov [rax + {looked}], r10
+ raddle_restore_looking
+ raddle_restore
+ ret
+7:
+ mov [rax + {looked}], r10
+ mov dword ptr [rax + {look}], 1
+ raddle_restore_looking
+ raddle_restore
+ jmp qword ptr gs:[0x5A5A00A8]
