@@ -19,7 +19,7 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::run::library::Shelf;
 use crate::runs::{self, Run};
-use crate::scheduling::Time;
+use crate::scheduling::{DEPTH, PolicyName, ScheduleArguments, Time};
 use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
@@ -33,8 +33,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tally::{Habit, Tally, subject};
+use std::time::{Duration, Instant};
+use tally::{Early, Habit, Tally, subject};
 
 /// Makes the findings of a run happen, one by one
 ///
@@ -75,6 +75,10 @@ pub struct Confirm {
     #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 1)]
     seed: u64,
 
+    /// Look for races under this policy, with --seed [default: the kernel decides]
+    #[arg(long, value_enum, requires = "program")]
+    policy: Option<PolicyName>,
+
     /// What the target sees of time
     #[arg(long, value_enum, default_value_t = Time::Virtual)]
     time: Time,
@@ -98,6 +102,10 @@ pub struct Confirm {
     /// A step of another command, which has the last word
     #[arg(long, hide = true)]
     step: bool,
+
+    /// Begin no execution after this long
+    #[arg(long, value_name = "T", value_parser = duration, hide = true)]
+    within: Option<Duration>,
 
     #[command(flatten)]
     verbosity: Verbosity,
@@ -129,7 +137,11 @@ impl Confirm {
     pub fn run(mut self) -> Result<u8, Failure> {
         crate::events::hooks(&self.hooks)?;
         self.hooks = absolute(&self.hooks)?;
-        let interrupt = Interrupt::watch();
+        let patience = Patience {
+            interrupt: Interrupt::watch(),
+            until: self.within.map(|within| Instant::now() + within),
+        };
+        let interrupt = &patience.interrupt;
         let Some(file) = self.file()? else {
             self.verbosity.note("there is no race in what was imported");
             return Ok(0);
@@ -149,10 +161,12 @@ impl Confirm {
         let mut habits = Habits::default();
         let mut confirmed = false;
         let mut results = BTreeMap::new();
-        let servers = Servers::new(self.workers(), self.anew, self.verbosity, &interrupt);
+        let servers = Servers::new(self.workers(), self.anew, self.verbosity, interrupt);
+        let mut left_out = Vec::new();
         for finding in wanted {
-            if interrupt.came() {
-                break;
+            if patience.is_out() {
+                left_out.push(finding.id.as_str());
+                continue;
             }
             let is_rebuilt = rebuilt.contains(finding.id.as_str());
             let (code, found) = match locator.locate(finding) {
@@ -181,12 +195,12 @@ impl Confirm {
             let exit = report.outcome.exit.filter(|_| finding.target.is_none());
             let habit = habits.of(target, || self.habit(&plan, exit))?;
             let (mut confirmation, line) =
-                self.try_it(finding, &plan, habit, directory, &servers, &interrupt)?;
+                self.try_it(finding, &plan, habit, directory, &servers, &patience)?;
             confirmed |= confirmation.confirmed;
             println!("{line}");
-            if found && confirmation.trials == 0 && interrupt.came() {
+            if found && confirmation.trials == 0 && patience.is_out() {
                 // What was not tried is not in the report either.
-                break;
+                continue;
             }
             let happened = confirmation.hits > 0;
             if is_rebuilt {
@@ -194,7 +208,7 @@ impl Confirm {
                 let rebuilt = Rebuilt { found, reported, fixed: !reported && !happened };
                 let tried = confirmation.trials == 0 || confirmation.failed < confirmation.trials;
                 let doubt = match () {
-                    () if interrupt.came() => Some("interrupted"),
+                    () if patience.is_out() => Some("interrupted"),
                     () if !tried => Some("no execution of the new build could be watched"),
                     () => now.doubt,
                 };
@@ -206,9 +220,9 @@ impl Confirm {
                     }
                 }
             }
-            if interrupt.came() && !happened && finding.is_confirmed() {
+            if patience.is_out() && !happened && finding.is_confirmed() {
                 // Too few trials to take back what more of them have shown.
-                break;
+                continue;
             }
             if let Some(fixed) = fixed(&confirmation) {
                 println!("  {fixed}");
@@ -224,6 +238,8 @@ impl Confirm {
         })?;
         if interrupt.came() && !self.step {
             self.verbosity.note("interrupted; what was found so far is in the report");
+        } else if !interrupt.came() && !left_out.is_empty() {
+            self.verbosity.note(format_args!("no time to try {}", left_out.join(", ")));
         }
         self.last_word(&file)?;
         Ok(if confirmed { EXIT_FOUND } else { 0 })
@@ -248,7 +264,9 @@ impl Confirm {
             return self.import(log);
         }
         if !self.program.is_empty() {
-            return self.detection(&self.program, None, &self.hooks).openly().map(Some);
+            let schedule = self.policy.map(|policy| self.schedule(policy));
+            let detection = self.detection(&self.program, None, &self.hooks);
+            return Detection { schedule, ..detection }.openly().map(Some);
         }
         if let Some(meant) = self.run.as_deref().filter(|run| runs::names_a_failure(run)) {
             let (_, report, at) = runs::find_failure(meant)?;
@@ -288,7 +306,14 @@ impl Confirm {
         cwd: Option<&'a Path>,
         hooks: &'a [PathBuf],
     ) -> Detection<'a> {
-        Detection { program, cwd, hooks, time: self.time, timeout: self.timeout }
+        let schedule = Some(self.schedule(self.policy.unwrap_or(PolicyName::Random)));
+        Detection { program, cwd, hooks, schedule, time: self.time, timeout: self.timeout }
+    }
+
+    /// Who decides while races are looked for.
+    fn schedule(&self, policy: PolicyName) -> ScheduleArguments {
+        let (policy, seed) = (Some(policy), Some(self.seed));
+        ScheduleArguments { policy, seed, depth: DEPTH, time: self.time }
     }
 
     /// What the detector says of the programs of these findings as they are built now.
@@ -300,7 +325,7 @@ impl Confirm {
             let _progress = Progress::doing("the program was rebuilt: looking for its races");
             let (program, hooks) = (Confirm::words(&target.argv), self.hooks(target));
             let detection = self.detection(&program, Some(Path::new(&target.cwd)), &hooks);
-            let found = detection.aside(self.seed)?;
+            let found = detection.aside()?;
             for finding in found.findings {
                 now.fingerprints.insert(finding.fingerprint);
             }
@@ -378,7 +403,7 @@ impl Confirm {
         habit: &Habit,
         directory: &Path,
         servers: &Servers,
-        interrupt: &Interrupt,
+        patience: &Patience,
     ) -> Result<(Confirmation, String), Failure> {
         let ScheduleOptions { watch, cycle, .. } = &plan.schedule;
         let mut tally = Tally::new(habit.clone(), cycle.clone());
@@ -397,48 +422,93 @@ impl Confirm {
         let about = subject(finding);
         let progress = Progress::doing(about.as_str());
         run_many(&plans, servers, scratch.path(), &mut |i, result, out| {
-            if interrupt.came() {
+            if patience.interrupt.came() {
                 return false;
             }
             tally.add(plans[i].schedule.seed, result, out);
             let Tally { trials, hits, .. } = tally;
             progress.say(format!("{about}: {trials} of {} trials, {hits} hits", self.trials));
-            self.rates || tally.orders.len() < orders
+            !patience.is_out() && (self.rates || tally.orders.len() < orders)
         })?;
+        let is_short = tally.trials < trials && (self.rates || tally.orders.len() < orders);
+        let early = patience.early().filter(|_| is_short);
         let mut confirmation =
             tally.confirmation(&finding.id, plan, directory, &mut Shelf::new())?;
-        if !interrupt.came() {
+        let mut line = tally.line(finding, early);
+        if !patience.interrupt.came() {
             progress.say(format!("{about}: recording the interleaving"));
-            self.record(&mut confirmation, directory, servers, scratch.path())?;
+            for told in self.record(&mut confirmation, directory, scratch.path())? {
+                line.push_str(&format!("\n  {told}"));
+            }
         }
-        Ok((confirmation, tally.line(finding, interrupt.came())))
+        Ok((confirmation, line))
     }
 
-    /// Replays each order once and keeps what the two threads did around the race.
+    /// Replays each order once and keeps what the two threads did around the race. Says of which orders that could
+    /// not be: then something other than the schedule decides what the program does.
     fn record(
         &self,
         confirmation: &mut Confirmation,
         directory: &Path,
-        servers: &Servers,
         scratch: &Path,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<String>, Failure> {
         let mut plans = Vec::new();
         for order in &confirmation.orders {
             let plan = kept::load(directory, &order.kept)?;
             plans.push(Plan { record: true, ..plan });
         }
         let orders = &mut confirmation.orders;
-        run_many(&plans, servers, scratch, &mut |i, result, _| {
+        let mut told = Vec::new();
+        // One after the other, so that nothing disturbs them.
+        let one = Servers::none(self.verbosity);
+        run_many(&plans, &one, scratch, &mut |i, result, _| {
+            let why = match &result {
+                Some(result) => result.divergence.clone(),
+                None => Some("it could not be executed".to_owned()),
+            };
             // An execution that went another way this time shows nothing of the race.
-            let same = result.filter(|result| result.divergence.is_none());
+            let same = result.filter(|_| why.is_none());
             orders[i].interleaving = same.and_then(|result| result.interleaving);
+            told.extend(why.map(|why| (i, why)));
             true
-        })
+        })?;
+        told.sort();
+        let apart = match self.workers() {
+            1 => "",
+            _ => "; with --jobs 1 executions do not disturb each other through files they share",
+        };
+        let tell = |(i, why): (usize, String)| {
+            format!("order {} was not repeated by a replay: {why}{apart}", orders[i].order)
+        };
+        Ok(told.into_iter().map(tell).collect())
     }
 
     fn workers(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         self.jobs.unwrap_or_else(processors)
+    }
+}
+
+/// How long trials go on.
+#[derive(Debug)]
+struct Patience {
+    interrupt: Interrupt,
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// Why no more trials are to begin, if so.
+    fn early(&self) -> Option<Early> {
+        let is_late = self.until.is_some_and(|until| Instant::now() >= until);
+        match () {
+            () if self.interrupt.came() => Some(Early::Interrupted),
+            () if is_late => Some(Early::TimeUp),
+            () => None,
+        }
+    }
+
+    fn is_out(&self) -> bool {
+        self.early().is_some()
     }
 }
 

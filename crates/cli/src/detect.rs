@@ -3,7 +3,7 @@
 use crate::child;
 use crate::failure::Failure;
 use crate::runs::{self, Run};
-use crate::scheduling::Time;
+use crate::scheduling::{ScheduleArguments, Time};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
 use std::ffi::OsString;
@@ -20,6 +20,8 @@ pub struct Detection<'a> {
     pub cwd: Option<&'a Path>,
     /// Hook files beside the shipped ones.
     pub hooks: &'a [PathBuf],
+    /// Who decides, if not the kernel.
+    pub schedule: Option<ScheduleArguments>,
     /// What the target sees of time.
     pub time: Time,
     /// How long it may take.
@@ -34,31 +36,25 @@ impl Detection<'_> {
         Run::find(None)
     }
 
-    /// Without a word, under a seed and a policy, into this directory.
-    pub fn quietly(&self, seed: u64, policy: &[&str], out: &Path) -> Result<Report, Failure> {
-        let (seed, out_word) = (seed.to_string(), out.to_string_lossy());
-        let options = ["--out", &out_word, "--seed", &seed, "--policy"];
-        self.silent(&[&options[..], policy].concat())?;
+    /// Without a word, into this directory.
+    pub fn quietly(&self, out: &Path) -> Result<Report, Failure> {
+        let mut command = self.command(&["--quiet", "--out", &out.to_string_lossy()])?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.check(command.status())?;
         runs::read(&out.join(runs::REPORT))
     }
 
     /// Without a word and without a trace.
-    pub fn aside(&self, seed: u64) -> Result<Report, Failure> {
+    pub fn aside(&self) -> Result<Report, Failure> {
         let directory = RunDirectory::temporary()?;
-        self.quietly(seed, &["random"], &directory.path().join("run"))
-    }
-
-    fn silent(&self, options: &[&str]) -> Result<(), Failure> {
-        let mut command = self.command(&[&["--quiet"], options].concat())?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.check(command.status())
+        self.quietly(&directory.path().join("run"))
     }
 
     fn command(&self, options: &[&str]) -> Result<Command, Failure> {
         let mut command = child::ours()?;
-        let time = if self.time == Time::Real { "real" } else { "virtual" };
-        command.args(["run", "--time", time, "--timeout"]);
+        command.args(["run", "--time", self.time.word(), "--timeout"]);
         command.arg(format!("{}ms", self.timeout.as_millis())).args(options);
+        command.args(self.schedule.iter().flat_map(ScheduleArguments::words));
         for file in self.hooks {
             command.arg("--hooks").arg(file);
         }

@@ -2,28 +2,27 @@
 //! what is left of its time on executions under random, PCT and lock-directed schedules, in which bugs without a
 //! data race (lost updates between two critical sections, order violations, deadlocks) show too.
 
+mod detections;
+mod failures;
+
 use crate::arguments::{Verbosity, duration, whole};
 use crate::child;
 use crate::confirm::absolute;
-use crate::confirm::locate::{Code, Located, Locator};
-use crate::confirm::tally::effect_of;
-use crate::detect::Detection;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::kept;
 use crate::progress::Progress;
-use crate::run::library::Shelf;
 use crate::runs::{self, Run};
-use crate::scheduling::{PolicyName, Time, policy_name};
+use crate::scheduling::{PolicyName, Time};
 use crate::serving::Servers;
 use crate::trial::{Ending, Plan, TrialResult, run_many};
 use clap::Args;
+use detections::Detected;
+use failures::Failures;
 use raddle_execute::{RunDirectory, Written, target};
-use raddle_report::findings::{self, Finding, Harm, stack_of, text};
-use raddle_report::{Report, Symbols};
+use raddle_report::Report;
+use raddle_report::findings::{self, Finding, Harm, text};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions, WatchedPlace};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -99,13 +98,6 @@ Examples:
 The policies are described in docs/policies/.";
 
 const EXIT_FOUND: u8 = 66;
-/// Policies under which races are looked for: what one keeps in order, another does not.
-const DETECTIONS: [&[&str]; 3] = [&["random"], &["pct", "--depth", "2"], &["pct", "--depth", "3"]];
-/// Where they are kept in the run's directory meanwhile.
-const DETECTIONS_PART: &str = "detections";
-/// Bytes of code around a racing access in which others are points, too: of two accesses to the same memory in one
-/// segment the detector needs only the first, but between looking and using is where it hurts.
-const AROUND: u64 = 48;
 /// Scheduling points expected before any execution has told.
 const FIRST_LENGTH: u64 = 200;
 /// How often it is looked whether the program has ended by itself.
@@ -125,38 +117,40 @@ impl Hunt {
         let started = Instant::now();
         let usual = self.by_itself()?;
         let run = Run::make(None)?;
-        let detected = self.detect(&run, started, &interrupt);
-        let (report_file, suspects, mut spent) = detected.inspect_err(|_| run.give_up())?;
+        let (mut spent, mut failures) = (Spent::default(), Failures::default());
+        let detected = self.detect(&run, (started, usual), (&mut spent, &mut failures), &interrupt);
+        let Detected { file, suspects } = detected.inspect_err(|_| run.give_up())?;
         let mut confirmed = false;
         let mut watch = Vec::new();
         if self.policy.is_none() {
-            confirmed = self.confirm(&report_file, &interrupt)?;
+            confirmed = self.confirm(&file, started, &interrupt)?;
             watch = suspects;
-            spent.confirmed(&runs::read(&report_file)?);
+            spent.confirmed(&runs::read(&file)?);
         }
-        let failures = match self.first && spent.effect.is_some() {
-            true => Vec::new(),
-            false => self.explore(started, usual, watch, &mut spent, &interrupt)?,
-        };
-        for failure in &failures {
+        let is_enough = self.first && (spent.effect.is_some() || failures.kinds() > 0);
+        self.explore((started, usual), watch, is_enough, (&mut spent, &mut failures), &interrupt)?;
+        let rows = failures.keep(run.path(), spent.detections + spent.explored)?;
+        for failure in &rows {
             println!(
                 "{}: {} in {} of {} executions ({}, seed {}); `raddle replay {}/{}` repeats it",
                 failure.id,
                 failure.effect,
                 failure.count,
-                failure.of,
+                failure.executions,
                 failure.policy,
-                failure.plan.schedule.seed,
-                report_file.parent().unwrap_or(Path::new(".")).display(),
+                failure.seed,
+                run.path().display(),
                 failure.id
             );
         }
-        keep(&report_file, &failures, &spent)?;
-        let found = confirmed || !failures.is_empty();
+        let doubts = failures.doubts();
+        doubts.iter().for_each(|doubt| self.verbosity.note(doubt));
+        let found = confirmed || !rows.is_empty();
+        write(&file, rows, doubts, &spent)?;
         if !found {
             self.verbosity.note("nothing was confirmed, and no execution failed");
         }
-        self.last_words(&report_file, &spent, &interrupt)?;
+        self.last_words(&file, &spent, &interrupt)?;
         Ok(if found { EXIT_FOUND } else { usual as u8 })
     }
 
@@ -206,51 +200,13 @@ impl Hunt {
         }
     }
 
-    /// Looks for races under a few schedules; returns the report with the most of them, which is now the run's, and
-    /// the places of all.
-    fn detect(
+    /// Until two thirds of the time are over: what is left is for schedules that nobody suspects.
+    fn confirm(
         &self,
-        run: &Run,
+        report: &Path,
         started: Instant,
         interrupt: &Interrupt,
-    ) -> Result<(PathBuf, Vec<WatchedPlace>, Spent), Failure> {
-        let (time, timeout) = (self.time, self.timeout);
-        let (program, hooks) = (self.program.as_slice(), self.hooks.as_slice());
-        let detection = Detection { program, cwd: None, hooks, time, timeout };
-        let progress = Progress::doing("looking for races");
-        let parts = run.path().join(DETECTIONS_PART);
-        let mut best: Option<(usize, PathBuf)> = None;
-        let mut spent = Spent::default();
-        // One at least, also where its races are of no interest: for the report.
-        let detections = if self.policy.is_some() { 1 } else { DETECTIONS.len() };
-        let mut suspects: BTreeMap<(String, u64), WatchedPlace> = BTreeMap::new();
-        for (seed, policy) in (self.seed..).zip(&DETECTIONS[..detections]) {
-            if best.is_some() && (started.elapsed() > self.budget / 3 || interrupt.came()) {
-                break;
-            }
-            progress.say(format!("looking for races, seed {seed}"));
-            let part = parts.join(seed.to_string());
-            let report = match detection.quietly(seed, policy, &part) {
-                Err(_) if best.is_some() => continue,
-                report => report.inspect_err(|_| drop(std::fs::remove_dir_all(&parts)))?,
-            };
-            spent.detections += 1;
-            suspects.extend(
-                nearby(&report).into_iter().map(|p| ((p.code.module.clone(), p.code.start), p)),
-            );
-            let found = report.findings.len();
-            if best.as_ref().is_none_or(|(most, _)| found >= *most) {
-                best = Some((found, part));
-            }
-        }
-        let (_, part) = best.ok_or_else(|| Failure::Other("there was no time".into()))?;
-        let file = run.adopt(&part)?;
-        // The others have told what they know.
-        let _ = std::fs::remove_dir_all(&parts);
-        Ok((file, suspects.into_values().collect(), spent))
-    }
-
-    fn confirm(&self, report: &Path, interrupt: &Interrupt) -> Result<bool, Failure> {
+    ) -> Result<bool, Failure> {
         if interrupt.came() {
             return Ok(false);
         }
@@ -258,12 +214,19 @@ impl Hunt {
             self.verbosity.note("no races were found; exploring schedules");
             return Ok(false);
         }
+        let within = (self.budget * 2 / 3).saturating_sub(started.elapsed());
+        // Nothing at all is not said as a time.
+        let within = within.max(Duration::from_millis(1));
+        let in_ms = |time: Duration| format!("{}ms", time.as_millis());
         // The hook files are in the report.
         let status = child::ours()?
             .args(["confirm", "--step"])
             .arg(report)
-            .args(["--seed", &self.seed.to_string()])
+            .args(["--seed", &self.seed.to_string(), "--time", self.time.word()])
+            .args(["--within", &in_ms(within), "--timeout", &in_ms(self.timeout)])
+            .args(self.jobs.map(|jobs| format!("--jobs={jobs}")))
             .args(self.anew.then_some("--anew"))
+            .args(self.verbosity.quiet.then_some("--quiet"))
             .status()
             .map_err(Failure::during("confirming"))?;
         Ok(status.code() == Some(i32::from(EXIT_FOUND)))
@@ -272,30 +235,25 @@ impl Hunt {
     /// Executes under random and PCT schedules until the time is up.
     fn explore(
         &self,
-        started: Instant,
-        usual: i32,
+        (started, usual): (Instant, i32),
         watch: Vec<WatchedPlace>,
-        spent: &mut Spent,
+        is_enough: bool,
+        (spent, failures): (&mut Spent, &mut Failures),
         interrupt: &Interrupt,
-    ) -> Result<Vec<Failed>, Failure> {
+    ) -> Result<(), Failure> {
         let scratch = RunDirectory::temporary()?;
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let jobs = self.jobs.unwrap_or(processors);
-        let servers = Servers::new(jobs, self.anew, self.verbosity, interrupt);
-        let cwd = std::env::current_dir().unwrap_or_default();
-        let mut failures: BTreeMap<String, Failed> = BTreeMap::new();
+        let mut jobs = self.jobs.unwrap_or(processors);
+        let mut servers = Servers::new(jobs, self.anew, self.verbosity, interrupt);
         let (mut done, mut length) = (0, FIRST_LENGTH);
         let progress = Progress::doing("exploring schedules");
         let goes_on = || started.elapsed() < self.budget && !interrupt.came();
-        while done < self.executions && goes_on() {
+        // Those of detection, of which there was one at a time.
+        failures.check(true, scratch.path())?;
+        while done < self.executions && goes_on() && !is_enough {
             let plans: Vec<Plan> = (done..self.executions.min(done + ROUND))
-                .map(|i| Plan {
-                    program: self.program.clone(),
-                    cwd: cwd.clone(),
-                    limit_ms: self.timeout.as_millis() as u64,
-                    hooks: self.hooks.clone(),
-                    record: false,
-                    schedule: ScheduleOptions {
+                .map(|i| {
+                    self.plan(ScheduleOptions {
                         policy: self.policy_of(i, length),
                         seed: self.seed.wrapping_add(i),
                         time: self.time.mode(),
@@ -304,7 +262,7 @@ impl Hunt {
                         early_time: true,
                         process: None,
                         cycle: Vec::new(),
-                    },
+                    })
                 })
                 .collect();
             let mut news = |i: usize, result: Option<TrialResult>, written: Written| {
@@ -312,40 +270,52 @@ impl Hunt {
                     return false;
                 }
                 done += 1;
-                let kinds = failures.len();
+                let kinds = failures.kinds();
                 progress.say(format!("{done} executions explored, {kinds} kinds of failure"));
                 let Some(result) = result else { return goes_on() };
                 length = points(&result).max(1);
                 if result.end == Ending::Exit(usual) {
                     return goes_on();
                 }
-                let effect = effect_of(&result, &written).unwrap_or_else(|| result.end.to_string());
-                let id = format!("H{}", failures.len() + 1);
-                let failure = failures.entry(effect.clone()).or_insert_with(|| Failed {
-                    id,
-                    effect,
-                    count: 0,
-                    of: 0,
-                    policy: policy_name(&plans[i].schedule),
-                    plan: plans[i].clone(),
-                    result,
-                });
-                failure.count += 1;
+                failures.add(&plans[i], result, &written);
                 !self.first && goes_on()
             };
             run_many(&plans, &servers, scratch.path(), &mut news)?;
-            if self.first && !failures.is_empty() {
+            if interrupt.came() {
+                failures.believe();
+            }
+            let lost = failures.check(jobs == 1, scratch.path())?;
+            if let (Some(effect), true) = (lost.first(), jobs > 1) {
+                self.verbosity.note(format_args!(
+                    "a replay does not come to {effect}: executions at a time disturb each other, by files they \
+                     share perhaps; from here on one at a time"
+                ));
+                jobs = 1;
+                servers = Servers::new(jobs, self.anew, self.verbosity, interrupt);
+            }
+            if self.first && failures.first().is_some() {
                 break;
             }
         }
         drop(progress);
-        let mut failures: Vec<Failed> = failures.into_values().collect();
-        failures.iter_mut().for_each(|f| f.of = done);
-        failures.sort_by_key(|f| (f.id.len(), f.id.clone()));
-        self.verbosity.note(format_args!("{done} executions explored"));
+        if !is_enough {
+            self.verbosity.note(format_args!("{done} executions explored"));
+        }
         spent.explored = done;
         spent.effect = failures.first().map(|f| f.effect.clone()).or(spent.effect.take());
-        Ok(failures)
+        Ok(())
+    }
+
+    /// An execution under this schedule.
+    fn plan(&self, schedule: ScheduleOptions) -> Plan {
+        Plan {
+            program: self.program.clone(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            limit_ms: self.timeout.as_millis() as u64,
+            hooks: self.hooks.clone(),
+            record: false,
+            schedule,
+        }
     }
 
     /// What decides in the i-th execution: all kinds in turn, or the one asked for.
@@ -386,80 +356,27 @@ impl Spent {
     }
 }
 
-/// An execution that failed, and how often such.
-struct Failed {
-    id: String,
-    effect: String,
-    count: u64,
-    of: u64,
-    policy: String,
-    plan: Plan,
-    result: TrialResult,
-}
-
 fn points(result: &TrialResult) -> u64 {
     raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
 }
 
-/// What is near the accesses of all races: points where a schedule may change.
-fn nearby(report: &Report) -> Vec<WatchedPlace> {
-    let mut locator = Locator::new(report);
-    let mut places = Vec::new();
-    for finding in &report.findings {
-        if let Located::There(Code::Race(found)) = locator.locate(finding) {
-            places.extend(found);
-        }
-    }
-    for place in &mut places {
-        let code = &mut place.code;
-        (code.start, code.end) = (code.start.saturating_sub(AROUND), code.end + AROUND);
-        (place.nearby, place.writes) = (true, None);
-    }
-    places
-}
-
-/// The words of a deadlock, with names for the locks that have one. Executions are told in addresses, for
-/// there are many, and naming takes its time.
-fn deadlock_by_name(result: &TrialResult, symbols: &mut dyn Symbols) -> Option<String> {
-    let mut text = result.deadlock.clone()?;
-    for (lock, module, offset) in &result.locks {
-        if let Some(name) = symbols.variable(module, *offset) {
-            text = text.replace(lock.as_str(), &name);
-        }
-    }
-    Some(text)
-}
-
-/// Leaves what repeats the failures in the run's directory, and names them in its report.
-fn keep(file: &Path, failures: &[Failed], spent: &Spent) -> Result<(), Failure> {
-    let directory = file.parent().unwrap_or(Path::new("."));
-    let (mut rows, mut shelf) = (Vec::new(), Shelf::new());
-    for failed in failures {
-        let (mut plan, result) = (failed.plan.clone(), &failed.result);
-        plan.schedule.process = result.process;
-        kept::keep(directory, &failed.id, &plan, (&result.schedule, &result.input))?;
-        let stacks = result.stood.iter().map(|stack| stack_of(stack, &mut shelf)).collect();
-        rows.push(findings::Failure {
-            id: failed.id.clone(),
-            effect: failed.effect.clone(),
-            end: json!(failed.result.end),
-            deadlock: deadlock_by_name(&failed.result, &mut shelf),
-            policy: failed.policy.clone(),
-            seed: failed.plan.schedule.seed.to_string(),
-            count: failed.count,
-            executions: failed.of,
-            kept: Some(failed.id.clone()),
-            stacks,
-            ..findings::Failure::default()
-        });
-    }
+/// Names the failures in the run's report, and how much was tried.
+fn write(
+    file: &Path,
+    failures: Vec<findings::Failure>,
+    doubts: Vec<String>,
+    spent: &Spent,
+) -> Result<(), Failure> {
     crate::confirm::change(file, |report: &mut Value| {
-        report["failures"] = json!(rows);
+        report["failures"] = json!(failures);
         report["hunt"] = json!({
             "detections": spent.detections,
             "trials": spent.trials,
             "explored": spent.explored,
             "effect": spent.effect,
         });
+        if let Some(warnings) = report["summary"]["warnings"].as_array_mut() {
+            warnings.extend(doubts.into_iter().map(Value::from));
+        }
     })
 }

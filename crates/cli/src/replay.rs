@@ -6,10 +6,11 @@ use crate::events::{self, hooks};
 use crate::failure::Failure;
 use crate::gdb;
 use crate::kept;
-use crate::recording::Recording;
+use crate::run::library::Shelf;
 use crate::runs;
+use crate::scheduling::{self, Nameless};
 use crate::terminal;
-use crate::trial::{self, Ending, Hearing, Plan};
+use crate::trial::{self, Ending, Hearing, Listener, Plan};
 use clap::Args;
 use raddle_execute::Control;
 use raddle_model::finding::FindingKind;
@@ -17,7 +18,7 @@ use raddle_model::{Family, Hook};
 use raddle_report::findings::interleaving::{Interleaving, Timeline};
 use raddle_report::findings::text::write_timeline;
 use raddle_report::findings::{Finding, Order};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Repeats the execution in which a race was confirmed
@@ -82,23 +83,26 @@ impl ReplayCommand {
         let finding = &report.findings[at];
         let id = finding.id.as_str();
         let order = self.order(finding)?;
-        let plan = self.plan(&file, &order.kept)?;
-        let (end, control) = if self.gdb {
+        let plan = self.plan(&file, &order.kept, &order.end)?;
+        let (end, control, deadlock) = if self.gdb {
             match gdb::run(&plan, self.gdb_port)? {
-                Some(ran) => ran,
+                Some((end, control)) => {
+                    let deadlock = scheduling::deadlock(&control, &mut Nameless);
+                    (end, control, deadlock)
+                }
                 None => return Ok(killed(id)),
             }
-        } else if self.events {
-            let mut recording = Recording::default();
-            let ran = trial::run(&plan, Hearing::Calls, &mut recording)?;
-            let shown = recording.interleaving(&ran.1, &plan.cwd);
-            show(finding, order, shown.as_ref(), &plan.cwd)?;
-            ran
         } else {
-            trial::run(&plan, Hearing::Threads, &mut events::Deaf)?
+            let hearing = if self.events { Hearing::Calls } else { Hearing::Threads };
+            let mut listener = Listener::new(hearing);
+            let (end, control) = trial::run(&plan, hearing, &mut listener)?;
+            let result = listener.result(&plan, end, &control);
+            if self.events {
+                show(finding, order, result.interleaving.as_ref(), &plan.cwd)?;
+            }
+            (end, control, result.deadlock_by_name(&mut Shelf::new()))
         };
-        if let Some(text) = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless)
-        {
+        if let Some(text) = deadlock {
             eprintln!("raddle: {text}");
         }
         let is_race = finding.kind == FindingKind::DataRace;
@@ -123,11 +127,14 @@ impl ReplayCommand {
     }
 
     /// What repeats a kept execution.
-    fn plan(&self, report: &Path, name: &str) -> Result<Plan, Failure> {
+    fn plan(&self, report: &Path, name: &str, end: &Value) -> Result<Plan, Failure> {
         hooks(&self.hooks)?;
         let mut plan = kept::load(report.parent().unwrap_or(Path::new(".")), name)?;
         plan.hooks.extend(absolute(&self.hooks)?);
-        plan.limit_ms = plan.limit_ms.max(LIMIT_MS);
+        // Of one that hung there is no end to wait for.
+        if *end != json!(Ending::Hang) {
+            plan.limit_ms = plan.limit_ms.max(LIMIT_MS);
+        }
         Ok(plan)
     }
 
@@ -136,13 +143,13 @@ impl ReplayCommand {
         let (file, report, at) = runs::find_failure(&self.finding)?;
         let failure = &report.failures[at];
         let id = failure.id.as_str();
-        let plan = self.plan(&file, failure.kept())?;
+        let plan = self.plan(&file, failure.kept(), &failure.end)?;
         let ran = match self.gdb {
             true => gdb::run(&plan, self.gdb_port)?,
             false => Some(self.execute(&plan)?),
         };
         let Some((end, control)) = ran else { return Ok(killed(id)) };
-        let raw = crate::scheduling::deadlock(&control, &mut crate::scheduling::Nameless);
+        let raw = scheduling::deadlock(&control, &mut Nameless);
         let tell = |text: Option<&String>| text.into_iter().for_each(|t| eprintln!("raddle: {t}"));
         let why = match (control.divergence, other_end(end, &failure.end)) {
             (Some(why), _) | (None, Some(why)) => {

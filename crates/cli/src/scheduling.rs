@@ -11,12 +11,14 @@ use std::path::{Path, PathBuf};
 /// The schedule in a run directory.
 pub const SCHEDULE: &str = "schedule";
 /// What came from outside, in a run directory.
-const INPUT: &str = "input";
+pub const INPUT: &str = "input";
 /// Points that PCT expects unless told: of the order of what small programs have.
 const LENGTH: u64 = 1_000;
+/// PCT's depth unless told: most bugs need two or three constraints.
+pub const DEPTH: u32 = 3;
 
 /// Who decides which thread runs.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Copy, Args)]
 pub struct ScheduleArguments {
     /// Let one thread run at a time, chosen by this policy [default: the kernel decides; random
     /// with --seed]
@@ -28,7 +30,7 @@ pub struct ScheduleArguments {
     pub seed: Option<u64>,
 
     /// How many ordering constraints --policy pct looks for
-    #[arg(long, value_name = "D", value_parser = whole::<u32>, default_value_t = 3, help_heading = "Scheduling")]
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, default_value_t = DEPTH, help_heading = "Scheduling")]
     pub depth: u32,
 
     /// What a scheduled target sees of time: `real` for programs that talk to the outside
@@ -64,9 +66,36 @@ impl Time {
             Time::Real => TimeMode::Real,
         }
     }
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Time::Virtual => "virtual",
+            Time::Real => "real",
+        }
+    }
+}
+
+impl PolicyName {
+    /// As it is typed.
+    fn word(self) -> &'static str {
+        match self {
+            PolicyName::Random => "random",
+            PolicyName::Pct => "pct",
+            PolicyName::RoundRobin => "round-robin",
+        }
+    }
 }
 
 impl ScheduleArguments {
+    /// Who decides, as it is typed for another command of ours; time has its own word.
+    pub fn words(&self) -> Vec<String> {
+        let policy = self.policy.map(|policy| ["--policy".to_owned(), policy.word().to_owned()]);
+        let seed = self.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
+        let depth = ["--depth".to_owned(), self.depth.to_string()];
+        policy.into_iter().chain(seed).chain([depth]).flatten().collect()
+    }
+
     /// For the probe; absent when nothing was asked for.
     pub fn options(&self) -> Option<ScheduleOptions> {
         if self.policy.is_none() && self.seed.is_none() {
@@ -108,8 +137,8 @@ pub fn policy_name(options: &ScheduleOptions) -> String {
 /// What fixes an execution beside its decisions, for its schedule's file.
 pub fn settings(options: &ScheduleOptions) -> Vec<(String, String)> {
     let time = match options.time {
-        TimeMode::Virtual => "virtual",
-        TimeMode::Real => "real",
+        TimeMode::Virtual => Time::Virtual.word(),
+        TimeMode::Real => Time::Real.word(),
     };
     let mut settings = vec![
         ("seed".to_owned(), options.seed.to_string()),

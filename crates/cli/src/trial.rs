@@ -13,6 +13,7 @@ use raddle_execute::{
     Written, execute,
 };
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
+use raddle_report::Symbols;
 use raddle_report::findings::interleaving::Interleaving;
 use raddle_wire::log::{Meeting, MetAccess};
 use raddle_wire::options::{MemoryMode, PlaceCount, ScheduleOptions, process_of};
@@ -71,6 +72,20 @@ pub struct TrialResult {
     /// The process id that the target saw.
     #[serde(default)]
     pub process: Option<u32>,
+}
+
+impl TrialResult {
+    /// The words of a deadlock, with names for the locks that have one. Executions are told in addresses, for there are
+    /// many, and naming takes its time.
+    pub fn deadlock_by_name(&self, symbols: &mut dyn Symbols) -> Option<String> {
+        let mut text = self.deadlock.clone()?;
+        for (lock, module, offset) in &self.locks {
+            if let Some(name) = symbols.variable(module, *offset) {
+                text = text.replace(lock.as_str(), &name);
+            }
+        }
+        Some(text)
+    }
 }
 
 /// How a target ended.
@@ -142,8 +157,7 @@ impl Trial {
         let plan: Plan = serde_json::from_str(&text)
             .map_err(Failure::during(format_args!("{}", self.plan.display())))?;
         let hearing = if plan.record { Hearing::Calls } else { Hearing::Threads };
-        let recording = plan.record.then(Recording::default);
-        let mut listener = Listener { recording, ..Listener::default() };
+        let mut listener = Listener::new(hearing);
         let (end, control) = run(&plan, hearing, &mut listener)?;
         let result = listener.result(&plan, end, &control);
         let text = serde_json::to_string(&result).map_err(Failure::during("writing a result"))?;
@@ -248,6 +262,12 @@ struct Module {
 }
 
 impl Listener {
+    /// To be told so much.
+    pub fn new(hearing: Hearing) -> Listener {
+        let recording = (hearing == Hearing::Calls).then(Recording::default);
+        Listener { recording, ..Listener::default() }
+    }
+
     fn module_path(&self, module: ModuleId) -> String {
         self.modules.get(&module).map(|module| module.path.clone()).unwrap_or_default()
     }

@@ -131,6 +131,7 @@ behaviours! {
     generated_code: "jit.c",
     static_and_stripped_binaries: "kinds.c",
     vector_registers_survive: "vectors.c",
+    whole_vector_registers_survive: "wide_vectors.c",
     many_short_threads: "many_threads.c",
     cancellation_with_cleanup: "cancel.c",
     a_deep_recursion_and_a_small_stack: "stacks.c",

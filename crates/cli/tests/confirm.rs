@@ -4,7 +4,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use support::{Ran, Scratch, raddle};
 
@@ -97,6 +97,9 @@ fn figure_1_the_pair_on_z_is_confirmed_and_the_pair_on_x_never() {
     assert!(effects.iter().any(|e| e["effect"] == "nothing"), "{z:#}");
     let x = &finding(&report, "x")["confirmation"];
     assert_eq!((&x["confirmed"], &x["hits"]), (&false.into(), &0.into()), "{x:#}");
+    // Wilson's interval of 1,000 and of none of 1,000.
+    assert_eq!(z["interval"], json!({"low": 0.9962, "high": 1.0}), "{z:#}");
+    assert_eq!(x["interval"], json!({"low": 0.0, "high": 0.0038}), "{x:#}");
     assert_eq!(x["failed"], 0, "{x:#}");
 
     let id = finding(&report, "z")["id"].as_str().unwrap().to_owned();
@@ -290,4 +293,16 @@ fn what_cannot_be_confirmed_or_replayed_gets_a_sentence() {
     assert!(early.exits(125).stderr.contains("was not confirmed"), "{early:?}");
     let one = command(&scratch, &["confirm", "out/R9"]);
     assert!(one.exits(125).stderr.contains("there is no R9 in out/report.json"), "{one:?}");
+}
+
+#[test]
+fn races_are_looked_for_under_the_policy_asked_for() {
+    let Some(scratch) = program(FIGURE_1) else { return };
+    let looking = ["confirm", "--policy", "pct", "--seed", "3", "--trials", "1", "--", "./figure"];
+    let schedules = ["1", "2"].map(|run| {
+        command(&scratch, &looking);
+        std::fs::read_to_string(scratch.path(&format!(".raddle/{run}/schedule"))).unwrap()
+    });
+    assert!(schedules[0].contains("\nseed 3\npolicy pct 3 1000\n"), "{}", schedules[0]);
+    assert_eq!(schedules[0], schedules[1]);
 }

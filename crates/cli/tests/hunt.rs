@@ -137,6 +137,9 @@ fn a_deadlock_is_made_to_happen_and_repeated() {
     for _ in 0..5 {
         let replay = command(&scratch, &["replay", "R1"]);
         assert!(replay.exits(0).stderr.contains("wait for each other's locks"), "{replay:?}");
+        for words in ["waits for a, and holds b", "waits for b, and holds a"] {
+            assert!(replay.stderr.contains(words), "{words}: {replay:?}");
+        }
     }
     // How they came to it, on a terminal and in the page.
     let replay = command(&scratch, &["replay", "R1", "--events"]);
@@ -158,4 +161,52 @@ fn a_sound_program_comes_out_clean() {
     scratch.compile("bank", &sound, &[]);
     let ran = command(&scratch, &["hunt", "--budget", "10m", "--executions", "30", "--", "./bank"]);
     assert_eq!(ran.exits(0).stdout, "", "{ran:?}");
+}
+
+/// Executions while races are looked for are executions too: what they come to is kept, and repeated without the
+/// detector.
+#[test]
+fn a_failure_while_races_are_looked_for_is_a_failure() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // By itself it never has this number, under a policy always.
+    let source = "#include <unistd.h>\nint main(void) { return getpid() == 4194305 ? 3 : 0; }";
+    scratch.compile("numbered", source, &[]);
+    let ran = command(&scratch, &["hunt", "--first", "--budget", "10m", "--", "./numbered"]);
+    let line = "H1: exit code 3 in 3 of 3 executions (random, seed 1); ";
+    assert!(ran.exits(66).stdout.starts_with(line), "{ran:?}");
+    let replay = command(&scratch, &["replay", "H1"]);
+    assert!(replay.stderr.contains("H1 repeated, seed 1: exit code 3"), "{replay:?}");
+}
+
+/// What executions at a time do to each other is no bug of the program.
+#[test]
+fn executions_that_disturb_each_other_are_no_finding() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let source = r#"
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) {
+    int only = open("only", O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (only < 0) return 5;
+    for (volatile int i = 0; i < 3000000; i++) ;
+    return unlink("only");
+}
+"#;
+    scratch.compile("exclusive", source, &[]);
+    let arguments = ["hunt", "--jobs", "4", "--budget", "10m", "--executions", "40"];
+    let ran = command(&scratch, &[&arguments[..], &["--", "./exclusive"]].concat());
+    assert_eq!(ran.exits(0).stdout, "", "{ran:?}");
+    // That none of them met another is possible, but then there is nothing to tell.
+    let disturbed = ran.stderr.contains("from here on one at a time");
+    assert_eq!(
+        disturbed,
+        ran.stderr.contains("came to exit code 5, which a replay did not"),
+        "{ran:?}"
+    );
 }

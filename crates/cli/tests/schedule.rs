@@ -143,6 +143,16 @@ fn sockets_that_send_small_pieces() {
 }
 
 #[test]
+fn sends_that_are_larger_than_what_is_kept_of_them() {
+    c_program("large_sends", &[]);
+}
+
+#[test]
+fn locks_of_files_and_messages() {
+    c_program("file_locks", &[]);
+}
+
+#[test]
 fn signals_of_the_process_to_itself() {
     c_program("to_itself", &[]);
 }
@@ -580,14 +590,16 @@ fn timers_go_off_by_virtual_time() {
 }
 
 /// Waits that are no futex's: for a signal by asking for it, for one while all others wait, for a child, for a
-/// semaphore of System V. Nobody may be held up by one who waits, and nobody waits for ever.
+/// semaphore of System V, for the other end of a pipe. Nobody may be held up by one who waits, and nobody waits for ever.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fcntl.h>
 #include <sys/sem.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 static sigset_t signals;
@@ -603,6 +615,7 @@ static void *take_semaphore(void *unused) {
     printf("semop %d\n", semop(semaphore, &take, 1));
     return unused;
 }
+static void *open_pipe(void *name) { return (void *)(long)open(name, O_WRONLY); }
 static void on_signal(int signal) { (void)signal; }
 static void *suspend(void *unused) {
     sigset_t all_but;
@@ -632,6 +645,17 @@ int main(void) {
     pthread_kill(threads[2], SIGUSR2);
     pthread_join(threads[2], NULL);
     fflush(stdout);
+    // Opened by one when the other opens it.
+    char path[64];
+    snprintf(path, sizeof path, "pipe-%d", (int)getpid());
+    mkfifo(path, 0600);
+    pthread_create(&threads[0], NULL, open_pipe, path);
+    int reads = open(path, O_RDONLY);
+    void *writes;
+    pthread_join(threads[0], &writes);
+    printf("pipe %d\n", reads >= 0 && (long)writes >= 0);
+    unlink(path);
+    fflush(stdout);
     pid_t child = fork();
     if (child == 0)
         _exit(7);
@@ -651,7 +675,7 @@ fn no_wait_of_any_kind_stalls_the_others() {
     scratch.compile("waits", WAITS, &[]);
     for seed in ["1", "2", "3", "4"] {
         let arguments = ["--only", "sync", "--timeout", "60s", "--seed", seed, "--output", "e"];
-        let expected = "sigwait 1\nsemop 0\nsigsuspend -1\nwaitid 0 7\n";
+        let expected = "sigwait 1\nsemop 0\nsigsuspend -1\npipe 1\nwaitid 0 7\n";
         assert_eq!(events(&scratch, &arguments, "./waits").exits(0).stdout, expected);
     }
 }

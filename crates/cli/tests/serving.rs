@@ -118,6 +118,8 @@ fn main() {
     for who in receives { hash = hash.wrapping_mul(33).wrapping_add(who); }
     for thread in threads { thread.join().unwrap(); }
     for key in shared.lock().unwrap().keys() { hash = hash.wrapping_mul(33).wrapping_add(*key); }
+    // What is mapped, as a panic with a backtrace reads it.
+    for byte in std::fs::read("/proc/self/maps").unwrap() { hash = hash.wrapping_mul(33).wrapping_add(byte.into()); }
     std::process::exit(1 + (hash % 200) as i32);
 }
 "#;
@@ -325,10 +327,12 @@ fn every_end_is_told_as_it_was() {
         let arguments = ["--executions", "2", "--timeout", limit, "--policy", "random"];
         let found = same_either_way(&scratch, &arguments, &[program.to_str().unwrap(), how]);
         let row = &found[0].0;
-        assert_eq!(
-            (row["effect"].as_str(), row["count"].as_u64()),
-            (Some(effect), Some(2)),
-            "{how}"
+        assert_eq!(row["effect"].as_str(), Some(effect), "{how}");
+        // Two were explored, and races were looked for once; what takes too long there does not count.
+        let count = row["count"].as_u64().unwrap();
+        assert!(
+            if effect == "hang" { count == 2 } else { (2..=3).contains(&count) },
+            "{how}: {row}"
         );
         assert_eq!(row["end"].to_string(), end, "{how}");
         assert_eq!(left_behind(&program), Vec::<String>::new(), "{how}");
@@ -521,6 +525,6 @@ fn a_server_that_dies_is_done_without() {
         ran.exits(66).stderr.contains("starts the program anew: its server has ended"),
         "{ran:?}"
     );
-    assert!(ran.stdout.contains("hang in 2 of 2 executions"), "{ran:?}");
+    assert!(ran.stdout.contains("hang in 2 of 3 executions"), "{ran:?}");
     assert_eq!(left_behind(&program), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@
 
 mod calls;
 
-pub use calls::{CodeAddress, RED_ZONE, Unless};
+pub use calls::{CodeAddress, RED_ZONE};
 
 use crate::slots::{Slot, Slots};
 use crate::{FALSE, TRUE};
@@ -386,6 +386,32 @@ impl Point<'_> {
     pub fn and_number(&mut self, scratch: &Scratch, number: i8) {
         let number = immediate(i64::from(number), dr::OPSZ_1);
         self.create_1_2(dr::OP_and, reg(scratch.register), number, reg(scratch.register));
+    }
+
+    /// `scratch >>= bits`. The flags must be ours.
+    pub fn shift_right(&mut self, scratch: &Scratch, bits: u8) {
+        let bits = immediate(i64::from(bits), dr::OPSZ_1);
+        self.create_1_2(dr::OP_shr, reg(scratch.register), bits, reg(scratch.register));
+    }
+
+    /// `scratch += slot`. The flags must be ours.
+    pub fn add_slot(&mut self, scratch: &Scratch, slot: Slot) {
+        let slot = self.slot(slot, dr::OPSZ_8);
+        self.create_1_2(dr::OP_add, reg(scratch.register), slot, reg(scratch.register));
+    }
+
+    /// `scratch = ` the byte of memory at `scratch`, which must be there.
+    pub fn load_byte(&mut self, scratch: &Scratch) {
+        let memory = base_disp(scratch.register, 0, 0, 0, dr::OPSZ_1);
+        let value = self.sized(scratch, false);
+        self.create_1_1(dr::OP_movzx, value, memory);
+    }
+
+    /// Jumps to `label` if the lower half of `scratch` is this number. The flags must be ours.
+    pub fn skip_if_is(&mut self, scratch: &Scratch, number: u8, label: &Label) {
+        let value = self.sized(scratch, false);
+        self.create_0_2(dr::OP_cmp, value, immediate(i64::from(number), dr::OPSZ_4));
+        self.jump(dr::OP_jz, label);
     }
 
     /// Jumps to `label` when the four bytes of memory at `scratch` equal the slot's lower half. Leaves the

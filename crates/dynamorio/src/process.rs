@@ -6,6 +6,7 @@ use crate::{FALSE, TRUE};
 use dynamorio_sys as dr;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;
 
 /// A thread of the target, during a callback.
@@ -186,12 +187,18 @@ impl MachineState {
     }
 
     pub(crate) fn of(context: *mut c_void, vectors: bool) -> MachineState {
-        // SAFETY: a zeroed state with size and flags set is what the engine asks for; it is boxed
-        // because it has two kilobytes of vector registers.
+        let mut raw = MaybeUninit::<dr::dr_mcontext_t>::uninit();
+        // SAFETY: the engine asks for size and flags and fills in what the flags name, or nothing. Zero is a valid
+        // value of everything; the vectors, two kilobytes, are touched only when they are asked for.
         unsafe {
-            let mut raw: Box<dr::dr_mcontext_t> = Box::new(std::mem::zeroed());
-            raw.size = size_of::<dr::dr_mcontext_t>();
-            raw.flags = if vectors {
+            let asked = match vectors {
+                true => size_of::<dr::dr_mcontext_t>(),
+                false => std::mem::offset_of!(dr::dr_mcontext_t, __bindgen_anon_11),
+            };
+            std::ptr::write_bytes(raw.as_mut_ptr().cast::<u8>(), 0, asked);
+            let raw = raw.as_mut_ptr();
+            (*raw).size = size_of::<dr::dr_mcontext_t>();
+            (*raw).flags = if vectors {
                 dr::dr_mcontext_flags_t::DR_MC_ALL
             } else {
                 dr::dr_mcontext_flags_t(
@@ -199,12 +206,12 @@ impl MachineState {
                         | dr::dr_mcontext_flags_t::DR_MC_CONTROL.0,
                 )
             };
-            dr::dr_get_mcontext(context, &mut *raw);
-            let mut state = MachineState::from_raw(&raw);
+            dr::dr_get_mcontext(context, raw);
+            let mut state = MachineState::from_raw(raw);
             if vectors {
-                let simd = &raw.__bindgen_anon_11.simd;
+                let simd = &(*raw).__bindgen_anon_11.simd;
                 state.vectors = simd.iter().map(|v| std::mem::transmute_copy(v)).collect();
-                for (mask, raw) in state.masks.iter_mut().zip(&raw.opmask) {
+                for (mask, raw) in state.masks.iter_mut().zip(&(*raw).opmask) {
                     *mask = *raw;
                 }
             }
@@ -214,30 +221,31 @@ impl MachineState {
 
     /// # Safety
     /// Integer and control fields of `raw` must be set.
-    pub(crate) unsafe fn from_raw(raw: &dr::dr_mcontext_t) -> MachineState {
-        // SAFETY: each union has members of one type and size.
+    pub(crate) unsafe fn from_raw(raw: *const dr::dr_mcontext_t) -> MachineState {
+        // SAFETY: per the contract; each union has members of one type and size. No reference to the whole is
+        // made, of which the rest may not be set.
         unsafe {
             MachineState {
                 general: [
-                    raw.__bindgen_anon_8.xax,
-                    raw.__bindgen_anon_7.xcx,
-                    raw.__bindgen_anon_6.xdx,
-                    raw.__bindgen_anon_5.xbx,
-                    raw.__bindgen_anon_4.xsp,
-                    raw.__bindgen_anon_3.xbp,
-                    raw.__bindgen_anon_2.xsi,
-                    raw.__bindgen_anon_1.xdi,
-                    raw.r8,
-                    raw.r9,
-                    raw.r10,
-                    raw.r11,
-                    raw.r12,
-                    raw.r13,
-                    raw.r14,
-                    raw.r15,
+                    (*raw).__bindgen_anon_8.xax,
+                    (*raw).__bindgen_anon_7.xcx,
+                    (*raw).__bindgen_anon_6.xdx,
+                    (*raw).__bindgen_anon_5.xbx,
+                    (*raw).__bindgen_anon_4.xsp,
+                    (*raw).__bindgen_anon_3.xbp,
+                    (*raw).__bindgen_anon_2.xsi,
+                    (*raw).__bindgen_anon_1.xdi,
+                    (*raw).r8,
+                    (*raw).r9,
+                    (*raw).r10,
+                    (*raw).r11,
+                    (*raw).r12,
+                    (*raw).r13,
+                    (*raw).r14,
+                    (*raw).r15,
                 ],
-                pc: raw.__bindgen_anon_10.pc as u64,
-                flags: raw.__bindgen_anon_9.xflags,
+                pc: (*raw).__bindgen_anon_10.pc as u64,
+                flags: (*raw).__bindgen_anon_9.xflags,
                 vectors: Vec::new(),
                 masks: [0; 8],
             }

@@ -75,7 +75,8 @@ pub struct Middle {
     owners: u64,
     /// By member, the last tick that is ordered before, as the assembly compares it.
     member_limits: u64,
-    /// Where the crowd's rooms are, and where the member's own cell is in the first.
+    /// Where the crowd's rooms are, each of which begins with what its locks are like, and where the member's own cell is
+    /// in the first.
     rooms: u64,
     entries: u64,
     locks: u32,
@@ -94,6 +95,8 @@ pub struct Middle {
     age_at: u64,
     age: u32,
     unused: u32,
+    /// What is at `age_at`; nothing before any rule was learned.
+    age_of: Option<&'static AtomicU32>,
     /// The access that Rust is called for has been stamped and noted.
     look: u32,
     unused_too: u32,
@@ -152,6 +155,14 @@ pub struct Rule {
     pub at: i32,
     /// Where the caller's frame pointer is, from the return address on; zero if in the register.
     pub bp: i32,
+}
+
+impl Rule {
+    /// Where the return address is, with these registers.
+    pub fn return_address_at(self, sp: u64, bp: u64) -> u64 {
+        let (base, offset) = if self.at & 1 == 0 { (sp, self.at) } else { (bp, self.at - 1) };
+        base.wrapping_add_signed(i64::from(offset))
+    }
 }
 
 /// A place in a function: a site, or where a call returns to.
@@ -233,7 +244,7 @@ impl Middle {
             crowd_slot: u32::MAX,
             owners: 0,
             member_limits: limit_memory.start(),
-            rooms: shadow.first_entry(0),
+            rooms: shadow.first_alike(),
             entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
@@ -246,6 +257,7 @@ impl Middle {
             age_at: &raw const NEVER as u64,
             age: 0,
             unused: 0,
+            age_of: None,
             look: 0,
             unused_too: 0,
             looked: 0,
@@ -373,11 +385,18 @@ impl Middle {
             return;
         }
         if let Some(Rule { at, .. }) = self.rule(RuleKey::site(site)) {
-            self.memory.write_at(row_of(site, node), Row { site, node, access, at });
+            let row = row_of(site, node);
+            // Who was here moves to the place beside it, where it is found a little later.
+            let old = [0, 8].map(|word| self.memory.word_at(row + word));
+            if old[0] != 0 && old[0] != u64::from(node) << 32 | u64::from(site) {
+                self.memory.write_at(row ^ ROW_SIZE, old);
+            }
+            self.memory.write_at(row, Row { site, node, access, at });
         }
     }
 
-    fn rule(&self, key: RuleKey) -> Option<Rule> {
+    /// How the frame is found from there, if that is known.
+    pub fn rule(&self, key: RuleKey) -> Option<Rule> {
         let word = |at| self.rule_memory.word_at(key.row() + at);
         let rule = word(offset_of!(RuleRow, rule));
         let found = word(offset_of!(RuleRow, key)) == key.0;
@@ -394,12 +413,18 @@ impl Middle {
         self.rule_memory.write_at(key.row(), RuleRow { key: key.0, rule });
     }
 
+    /// Are the rules those of the modules that are there now?
+    pub fn is_current(&self) -> bool {
+        self.age_of.is_some_and(|age| age.load(Ordering::Acquire) == self.age)
+    }
+
     /// Modules have come and gone as often as this says; what was learned before is forgotten.
     pub fn set_age(&mut self, age: &'static AtomicU32) {
         let now = age.load(Ordering::Acquire);
         if self.age != now || self.age_at != age.as_ptr() as u64 {
             self.rule_memory.clear();
             (self.age, self.age_at) = (now, age.as_ptr() as u64);
+            self.age_of = Some(age);
         }
     }
 

@@ -232,7 +232,7 @@ impl Client for Probe {
     }
 
     fn wants_system_call(&self, number: i32) -> bool {
-        self.scheduler.is_some() || system_calls::wanted(self, number)
+        self.scheduler.is_some() || self.monitor.calls.has(number)
     }
 
     fn before_system_call(&self, call: &mut SystemCall<'_>) {
@@ -248,14 +248,14 @@ impl Client for Probe {
             scheduler.call_comes(self, thread, call);
             scheduler.translate(thread, call);
         }
-        if system_calls::wanted(self, call.number) {
+        if self.monitor.calls.has(call.number) {
             system_calls::before(self, thread, call);
         }
         if let Some(scheduler) = &self.scheduler
             && let Some(result) = scheduler.answer(self, thread, call)
         {
             call.finish(result);
-            if system_calls::wanted(self, call.number) {
+            if self.monitor.calls.has(call.number) {
                 system_calls::after(self, thread, call);
             }
             scheduler.give_back(thread, call);
@@ -273,7 +273,7 @@ impl Client for Probe {
             scheduler.give_back(thread, call);
             scheduler.show_result(call);
         }
-        if system_calls::wanted(self, call.number) {
+        if self.monitor.calls.has(call.number) {
             system_calls::after(self, thread, call);
         }
     }

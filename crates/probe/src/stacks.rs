@@ -166,6 +166,9 @@ impl Stacks {
             true => thread.slots.get(slot::TOP),
             false => FIRST as u64,
         };
+        if let Some(node) = met_at_once(thread, spot, &stack, top) {
+            return node;
+        }
         let mut fresh = std::mem::take(&mut thread.stacks.fresh);
         let met = self.unwind(thread, spot, &stack, top, MAX_FRAMES, &mut fresh);
         self.learn(thread, spot, &fresh);
@@ -319,8 +322,11 @@ impl Stacks {
     fn learn(&self, thread: &mut ThreadState, spot: Spot, fresh: &[Frame]) {
         let ThreadState { middle: Some(middle), stacks, site, .. } = thread else { return };
         middle.set_age(Probe::instance().modules.age());
-        let site = site.filter(|_| !spot.returns);
-        let first = site.map(|site| (RuleKey::site(site), first_address(spot)));
+        let first = match spot.returns {
+            true => Some(RuleKey::call(spot.pc)),
+            false => site.map(RuleKey::site),
+        };
+        let first = first.map(|key| (key, first_address(spot)));
         let callers = fresh.iter().map(|frame| {
             let address = frame.return_address;
             (RuleKey::call(address), FrameAddress::from_return_address(address))
@@ -333,6 +339,22 @@ impl Stacks {
             }
         }
     }
+}
+
+/// The node of the innermost known frame, if that is the one around `spot`, by a rule that the middle path was taught: as it would
+/// see it.
+fn met_at_once(thread: &ThreadState, spot: Spot, stack: &Range<u64>, top: u64) -> Option<u32> {
+    let middle = thread.middle.as_ref().filter(|middle| middle.is_current())?;
+    let key = match (spot.returns, thread.site) {
+        (true, _) => RuleKey::call(spot.pc),
+        (false, site) => RuleKey::site(site?),
+    };
+    let at = middle.rule(key)?.return_address_at(spot.sp, spot.bp);
+    let frame = thread.frames.get(Frames::count(top));
+    let is_it = frame.at == at
+        && stack.contains(&at)
+        && target::stack_word(at, stack) == Some(frame.return_address);
+    is_it.then_some(frame.node)
 }
 
 fn first_address(spot: Spot) -> Option<FrameAddress> {

@@ -13,6 +13,7 @@ use crate::memory::kernel::SignalAction;
 use crate::memory::log::{Log, Writer};
 use crate::memory::quick::{QuickTable, Row};
 use crate::middle::Middle;
+use crate::monitor::channels::KnownChannels;
 use crate::monitor::hooks::{self, Pending};
 use crate::monitor::modules::PlaceCache;
 use crate::monitor::roles::Quiet;
@@ -20,7 +21,7 @@ use crate::monitor::signals::Dispositions;
 use crate::probe::{Probe, fail};
 use crate::schedule::{Again, PendingInput, value_at};
 use crate::stacks::{Spot, ThreadStacks};
-use crate::trampoline::slot;
+use crate::trampoline::{has_wide_vectors, slot};
 use raddle_analyse::execution::is_remembered;
 use raddle_analyse::fast::Standing;
 use raddle_dynamorio::process;
@@ -80,6 +81,8 @@ pub struct ThreadState {
     pub kept: Kept,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
+    /// What descriptors it uses stand for.
+    pub channels: KnownChannels,
     /// Arguments of the system call under way that are needed after it.
     pub system_call: [u64; 6],
     /// Arguments of the call under way, as a scheduler sees it.
@@ -180,6 +183,7 @@ impl ThreadState {
             at: At::default(),
             kept: Kept::default(),
             stack_region: (0, 0),
+            channels: KnownChannels::default(),
             system_call: [0; 6],
             call_arguments: [0; 2],
             changed_arguments: Vec::new(),
@@ -356,7 +360,7 @@ impl ThreadState {
     /// Adds a row of the quick counts to the others and empties it.
     pub fn add_quick(&mut self, probe: &Probe, row: &mut Row) {
         let Some(hook) = probe.monitor.hooks.get(row.hook as usize) else { return };
-        if hook.quiet == Some(Quiet::Entry) {
+        if hook.quiet == Some(Quiet::Entry { always: false }) {
             self.counted.synchronisations += std::mem::take(&mut row.entered);
         }
         let Some(tally) = &hook.tally else { return };
@@ -435,6 +439,7 @@ impl Registry {
         state.slots.set(slot::HANDLERS, handlers);
         state.slots.set(slot::PRIVATE_FS, private_fs);
         state.slots.set(slot::FRAMES, state.frames.start());
+        state.slots.set(slot::WIDE, u64::from(has_wide_vectors()));
         state.slots.set(slot::TOP, frames::FIRST as u64);
         state.slots.set(slot::PENDING, u64::MAX);
         state.slots.set(slot::QUICK, state.quick.as_ref().map_or(0, QuickTable::start));

@@ -79,8 +79,12 @@ pub mod slot {
     pub const TOP: Slot = Slot(31);
     /// How a cell differs from the current segment, while inserted code looks closer.
     pub const DIFFERENCE: Slot = Slot(32);
+    /// Where what is known of the target's pages is, a byte each.
+    pub const PAGES: Slot = Slot(33);
+    /// Not zero if the processor has AVX-512 and says whether upper halves of vector registers are in use.
+    pub const WIDE: Slot = Slot(34);
     /// How many.
-    pub const COUNT: u32 = 33;
+    pub const COUNT: u32 = 35;
 }
 
 /// The application's registers as a handler sees them.
@@ -191,6 +195,45 @@ raddle_lean_begin:
  movaps [rsp + 208], xmm13
  movaps [rsp + 224], xmm14
  movaps [rsp + 240], xmm15
+ # The engine loads the vector registers in full, which leaves their upper halves in use; until they are not, some
+ # processors need 150 ns for the first instruction of ours that changes a lower half, and again after every one of the
+ # application's that changes a whole. If they are all zero, they need not be in use.
+ cmp qword ptr gs:[{wide}], 0
+ je 7f
+ mov ebx, eax
+ mov ecx, 1
+ xgetbv
+ test eax, 0x24
+ mov eax, ebx
+ jz 7f
+ kmovq rbx, k1
+ vmovups [rsp - 64], zmm0
+ vporq zmm0, zmm0, zmm1
+ vporq zmm0, zmm0, zmm2
+ vporq zmm0, zmm0, zmm3
+ vporq zmm0, zmm0, zmm4
+ vporq zmm0, zmm0, zmm5
+ vporq zmm0, zmm0, zmm6
+ vporq zmm0, zmm0, zmm7
+ vporq zmm0, zmm0, zmm8
+ vporq zmm0, zmm0, zmm9
+ vporq zmm0, zmm0, zmm10
+ vporq zmm0, zmm0, zmm11
+ vporq zmm0, zmm0, zmm12
+ vporq zmm0, zmm0, zmm13
+ vporq zmm0, zmm0, zmm14
+ vporq zmm0, zmm0, zmm15
+ vptestmq k1, zmm0, zmm0
+ kmovw ecx, k1
+ kmovq k1, rbx
+ test ecx, 0xfc
+ jnz 6f
+ vzeroupper
+ movaps xmm0, [rsp]
+ jmp 7f
+6:
+ vmovups zmm0, [rsp - 64]
+7:
  rdfsbase r12
  mov rdx, qword ptr gs:[0x5A5A0028]
  wrfsbase rdx
@@ -285,11 +328,15 @@ raddle_quick_entered:
  mov edx, dword ptr [rdx]
  cmp edx, dword ptr [rcx + {age}]
  jne 7f
- cmp dword ptr [rax + {idle}], 0
- je 7f
+ mov edx, dword ptr [rax + {idle}]
+ or edx, dword ptr [rcx + {always}]
+ jz 7f
  inc qword ptr [rcx + {entered}]
  # It is the pending call now. The row comes last: with it the frame is valid.
- mov qword ptr [rax + {argument}], rdi
+ mov qword ptr [rax + {arguments}], rdi
+ mov qword ptr [rax + {arguments} + 8], rsi
+ mov rdx, qword ptr gs:[{rdx}]
+ mov qword ptr [rax + {arguments} + 16], rdx
  lea rdx, [rsp + 144]
  mov qword ptr [rax + {frame_sp}], rdx
  mov rdx, qword ptr gs:[{pending}]
@@ -385,6 +432,21 @@ raddle_frames_left:
  mov rax, qword ptr gs:[0x5A5A0008]
  jae raddle_lean_begin + {returned_entry}
  ret
+
+# An access of which only Rust knows what it is, in code that opaque functions run as well: inside of one it is
+# nothing. No flag is touched.
+ .p2align 5
+.globl raddle_guarded_access
+.hidden raddle_guarded_access
+raddle_guarded_access:
+ mov qword ptr gs:[{rcx}], rcx
+ mov ecx, dword ptr gs:[{opaque}]
+ jrcxz 1f
+ mov rcx, qword ptr gs:[{rcx}]
+ ret
+1:
+ mov rcx, qword ptr gs:[{rcx}]
+ jmp raddle_lean_begin + {access_entry}
 raddle_lean_end:
 "#,
     frames = const at(slot::FRAMES),
@@ -400,6 +462,7 @@ raddle_lean_end:
     opaque = const at(slot::OPAQUE),
     number = const at(slot::NUMBER),
     result = const at(slot::RESULT),
+    wide = const at(slot::WIDE),
     spread = const SPREAD as i32,
     row_shift = const u32::BITS - ROW_BITS,
     row_size_bits = const size_of::<Row>().trailing_zeros(),
@@ -408,7 +471,8 @@ raddle_lean_end:
     frame_sp = const offset_of!(Layout, frame_sp),
     outer_pending = const offset_of!(Layout, outer_pending),
     outer_inside = const offset_of!(Layout, outer_inside),
-    argument = const offset_of!(Layout, argument),
+    arguments = const offset_of!(Layout, arguments),
+    always = const offset_of!(Row, always),
     idle = const offset_of!(Layout, idle),
     table_age = const offset_of!(Layout, age),
     returns_to = const offset_of!(Row, returns_to),
@@ -418,6 +482,7 @@ raddle_lean_end:
     failure_bits = const offset_of!(Row, failure_bits),
     entered = const offset_of!(Row, entered),
     succeeded = const offset_of!(Row, succeeded),
+    access_entry = const Number::Access as usize * ENTRY_SIZE,
     entered_entry = const Number::Entered as usize * ENTRY_SIZE,
     returned_entry = const Number::Returned as usize * ENTRY_SIZE,
 );
@@ -436,6 +501,7 @@ unsafe extern "C" {
     static raddle_quick_entered: u8;
     static raddle_quick_returned: u8;
     static raddle_frames_returned: u8;
+    static raddle_guarded_access: u8;
 }
 
 /// The installed entries, by handler number.
@@ -461,6 +527,11 @@ impl Trampoline {
         self.code.offset(offset_in_template(&raw const raddle_quick_returned))
     }
 
+    /// The entry for accesses that calls the handler only outside of opaque functions.
+    pub fn guarded_access(&self) -> CodeAddress {
+        self.code.offset(offset_in_template(&raw const raddle_guarded_access))
+    }
+
     /// The entry that forgets the frames that were left, and calls the handler only if a hooked call is
     /// over.
     pub fn frames_returned(&self) -> CodeAddress {
@@ -476,8 +547,9 @@ pub fn install(slots: Slots) -> Result<Trampoline, &'static str> {
     if !can_set_fs() {
         return Err("this kernel does not let programs set the fs base (FSGSBASE, Linux 5.9)");
     }
-    // One store per entry, the accesses of the common part, of the two quick paths and of the frames'.
-    let code = place(template(), slots, ENTRIES + 11 + 20 + 14 + 10)?;
+    // One store per entry, the accesses of the common part, of the two quick paths, of the frames' and of the
+    // guarded access.
+    let code = place(template(), slots, ENTRIES + 12 + 21 + 14 + 10 + 4)?;
     Ok(Trampoline { code })
 }
 
@@ -517,6 +589,15 @@ fn offset_in_template(label: *const u8) -> usize {
 fn can_set_fs() -> bool {
     const HWCAP2_FSGSBASE: u64 = 2;
     environment::auxiliary(libc::AT_HWCAP2).is_some_and(|bits| bits & HWCAP2_FSGSBASE != 0)
+}
+
+/// Has the processor AVX-512, and does `xgetbv` tell which of its state is in use?
+pub fn has_wide_vectors() -> bool {
+    const STATE_LEAF: u32 = 0xd;
+    const TELLS_USE: u32 = 1 << 2;
+    std::is_x86_feature_detected!("avx512f")
+        && std::is_x86_feature_detected!("avx512bw")
+        && std::arch::x86_64::__cpuid_count(STATE_LEAF, 1).eax & TELLS_USE != 0
 }
 
 /// The current `fs` base: inside an engine callback, our own.

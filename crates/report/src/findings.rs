@@ -40,7 +40,7 @@ pub use filter::{Filter, Judgement, Selector};
 pub use gather::{Block, Gathered, Local, Looked};
 pub use merge::merge;
 pub use party::{Deed, Party, Wait, Wanted};
-pub use rate::Rate;
+pub use rate::{Interval, Rate};
 pub use schema::{
     Access, Classification, Confirmation, Effect, Failure, Finding, Frame, Harm, Location,
     LocationKind, Lock, Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side,

@@ -11,6 +11,18 @@ const SECOND: u64 = 1_000_000_000;
 const TICKS: u64 = 100;
 const PAGE: u64 = 4096;
 
+/// What a mapping of so many bytes takes: the kernel maps pages.
+pub fn whole_pages(start: u64, length: u64) -> Range<u64> {
+    start..start + length.next_multiple_of(PAGE)
+}
+
+/// What is left of a part of memory without another.
+pub fn minus(part: Range<u64>, other: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let before = part.start..part.end.min(other.start);
+    let after = part.start.max(other.end)..part.end;
+    [before, after].into_iter().filter(|part| part.start < part.end)
+}
+
 /// A line of `/proc/self/maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -310,6 +322,20 @@ mod tests {
         assert_eq!(later.alias(&first, 0x1010), None);
         assert_eq!(later.alias(&first, 0x3010), None);
         assert_eq!(another.alias(&later, 0x9010), None);
+    }
+
+    #[test]
+    fn what_is_ours_is_cut_out_page_by_page() {
+        let left =
+            |ours| minus(10..20, &ours).map(|part| (part.start, part.end)).collect::<Vec<_>>();
+        assert_eq!(left(12..15), [(10, 12), (15, 20)]);
+        assert_eq!(left(5..12), [(12, 20)]);
+        assert_eq!(left(15..30), [(10, 15)]);
+        assert_eq!(left(5..30), []);
+        assert_eq!(left(30..40), [(10, 20)]);
+        assert_eq!(left(2..4), [(10, 20)]);
+        assert_eq!(whole_pages(0x1000, 0x100008), 0x1000..0x102000);
+        assert_eq!(whole_pages(0x1000, 0x1000), 0x1000..0x2000);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //!   holds as it does for everybody else.
 //!   What is a thread's own older access, and not stood for by its newest, is kept behind the lock, as in
 //!   [`crate::fast::special`]; there are no planes for it.
+//!   Of a room it is known whether all in it was done under locks that are alike: who holds them, too, need not look.
 //! - *Knowledge*. What a thread knows of the others in the weak order is one tick for each member
 //!   ([`crate::fast::Standing::knows`]), not one for the slot.
 
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// So many chains have room in the crowd. With more threads alive at once, some share a chain.
 pub const MEMBERS: usize = 2048;
+/// What is in a room was not all done under locks that are alike.
+pub const MIXED: u32 = u32::MAX - 2;
 /// Ticks of a run, as a power of two.
 pub const RUN_BITS: u32 = 8;
 /// One more than the last run. Inserted code compares 24 bits of a tick, and those must tell members apart.

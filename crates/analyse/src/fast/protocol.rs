@@ -17,7 +17,7 @@
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
-use crate::fast::crowd::Crowd;
+use crate::fast::crowd::{Crowd, MIXED};
 use crate::fast::standing::Standing;
 use std::ops::Range;
 
@@ -84,6 +84,13 @@ pub trait Planes {
     fn room(&self, side: Side, granule: u64) -> Option<u32>;
     /// The same; makes one. Nothing if there is no memory for more.
     fn open_room(&self, side: Side, granule: u64) -> Option<u32>;
+    /// What the locks are like under which all was done in a room; zero if nothing was, [`crate::fast::crowd::MIXED`]
+    /// if they are not.
+    fn room_alike(&self, room: u32) -> u32;
+    /// Sets it if it is still zero. Gives what it was.
+    fn begin_room(&self, room: u32, alike: u32) -> u32;
+    /// They are not.
+    fn mix_room(&self, room: u32);
     /// What a member of the crowd, counted from zero, has in a room.
     fn entry(&self, room: u32, member: usize) -> Cell;
     /// Sets it.
@@ -194,7 +201,23 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
     if planes.sharers(side, line) & OLDER == 0 {
         planes.add_sharers(side, line, OLDER);
     }
-    planes.open_room(side, granule).map_or(Place::Nowhere, Place::Room)
+    let Some(room) = planes.open_room(side, granule) else { return Place::Nowhere };
+    // Before anything is stamped there: who does not see this is seen.
+    let alike = if standing.alike() == UNLIKE { MIXED } else { standing.alike() };
+    let was = match planes.room_alike(room) {
+        0 => planes.begin_room(room, alike),
+        was => was,
+    };
+    if was != 0 && was != alike && was != MIXED {
+        planes.mix_room(room);
+    }
+    Place::Room(room)
+}
+
+/// Is all that is in the room of a granule excluded by what a thread holds?
+fn is_alike<P: Planes>(planes: &P, standing: &Standing, (side, granule): (Side, u64)) -> bool {
+    let room = planes.room(side, granule);
+    room.is_some_and(|room| planes.room_alike(room) == standing.alike())
 }
 
 /// Calls `visit` for what each member of the crowd has in the room of a granule, if it has one.
@@ -314,6 +337,11 @@ fn visit<P: Planes>(
             match (age, crowd) {
                 (Age::Newest, _) => {
                     look_at(slot, granule, bytes, planes.cell(slot, side, granule));
+                }
+                (Age::Older, Some(_)) if is_alike(planes, standing, (side, granule)) => {
+                    if later == Side::Read {
+                        standing.note_handed();
+                    }
                 }
                 (Age::Older, Some(crowd)) => {
                     in_room(planes, crowd, (side, granule), |_, _, cell| {

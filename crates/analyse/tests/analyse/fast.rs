@@ -8,6 +8,7 @@ use raddle_analyse::Options;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::{
     Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
 };
@@ -31,6 +32,7 @@ pub struct SmallPlanes {
     slots: usize,
     /// By granule and side, a room for every member of the crowd, if it is open.
     rooms: Vec<AtomicU32>,
+    alike: Vec<AtomicU32>,
     entries: Vec<AtomicU64>,
 }
 
@@ -56,6 +58,7 @@ impl SmallPlanes {
                 .collect(),
             slots,
             rooms: (0..granules * 2).map(|_| Default::default()).collect(),
+            alike: (0..granules * 2).map(|_| Default::default()).collect(),
             entries: (0..granules * 2 * CROWD as u64).map(|_| Default::default()).collect(),
         }
     }
@@ -76,6 +79,7 @@ impl SmallPlanes {
             if slot + 1 == self.slots {
                 let room = self.room_number(side, granule);
                 self.rooms[room as usize].store(0, SeqCst);
+                self.alike[room as usize].store(0, SeqCst);
                 (0..CROWD).for_each(|member| self.set_entry(room, member, Cell::EMPTY));
             }
         }
@@ -105,6 +109,16 @@ impl Planes for SmallPlanes {
         let room = self.room_number(side, granule);
         self.rooms[room as usize].store(1, SeqCst);
         Some(room)
+    }
+    fn room_alike(&self, room: u32) -> u32 {
+        self.alike[room as usize].load(SeqCst)
+    }
+    fn begin_room(&self, room: u32, alike: u32) -> u32 {
+        let was = self.alike[room as usize].compare_exchange(0, alike, SeqCst, SeqCst);
+        was.unwrap_or_else(|was| was)
+    }
+    fn mix_room(&self, room: u32) {
+        self.alike[room as usize].store(MIXED, SeqCst);
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize * CROWD + member].load(SeqCst))

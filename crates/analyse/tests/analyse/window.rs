@@ -8,6 +8,7 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, granules};
+use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::protocol::{Suspect, look, set_aside, stamp};
 use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
 use raddle_model::ThreadId;
@@ -21,6 +22,7 @@ struct OneLine {
     sharers: [AtomicU32; 2],
     /// Rooms for three members of the crowd: open or not, and what is in them.
     rooms: [AtomicU32; 2],
+    alike: [AtomicU32; 2],
     entries: [[AtomicU64; 3]; 2],
     /// Left out where a test shows that it is needed.
     without_fence: bool,
@@ -43,6 +45,17 @@ impl Planes for OneLine {
     fn open_room(&self, side: Side, _: u64) -> Option<u32> {
         self.rooms[side as usize].store(1, Ordering::Release);
         Some(side as u32)
+    }
+    fn room_alike(&self, room: u32) -> u32 {
+        self.alike[room as usize].load(Ordering::Acquire)
+    }
+    fn begin_room(&self, room: u32, alike: u32) -> u32 {
+        let word = &self.alike[room as usize];
+        let was = word.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+        was.unwrap_or_else(|was| was)
+    }
+    fn mix_room(&self, room: u32) {
+        self.alike[room as usize].store(MIXED, Ordering::SeqCst);
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize][member].load(Ordering::Acquire))

@@ -93,7 +93,7 @@ impl Confirm {
             return Ok(());
         }
         self.verbosity.note("looking for the other side of accesses that stand alone");
-        let ours = self.detection(&self.program, None, &self.hooks).aside(self.seed)?;
+        let ours = self.detection(&self.program, None, &self.hooks).aside()?;
         for (candidate, finding) in candidates.iter().zip(findings) {
             let alone = Some(&candidate.access).filter(|_| candidate.other.is_none());
             let known = alone.and_then(|side| likest(&ours.findings, side));

@@ -13,7 +13,26 @@ use raddle_report::findings::{
 use raddle_wire::options::CyclePart;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
+
+/// Why trials ended before their number was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Early {
+    /// By Ctrl-C.
+    Interrupted,
+    /// The time for them was up.
+    TimeUp,
+}
+
+impl fmt::Display for Early {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Early::Interrupted => "interrupted",
+            Early::TimeUp => "out of time",
+        })
+    }
+}
 
 /// Counts.
 #[derive(Debug, Default)]
@@ -128,22 +147,27 @@ impl Tally {
         self.hits > self.atomic
     }
 
-    /// The result in a line; `interrupted` if somebody wanted no more trials.
-    pub fn line(&self, finding: &Finding, interrupted: bool) -> String {
+    /// How often it happens.
+    fn rate(&self) -> Rate {
+        Rate { hits: self.hits, trials: self.trials }
+    }
+
+    /// The result in a line; `early` says why there were no more trials, if there could have been.
+    pub fn line(&self, finding: &Finding, early: Option<Early>) -> String {
         let subject = subject(finding);
         let failed = match self.failed {
             0 => String::new(),
             n => format!("; {n} executions failed"),
         };
         if self.trials == 0 {
-            return match interrupted {
-                true => format!("{subject}: interrupted before the first trial"),
-                false => format!("{subject}: there is nothing to try"),
+            return match early {
+                Some(early) => format!("{subject}: {early} before the first trial"),
+                None => format!("{subject}: there is nothing to try"),
             };
         }
         if self.hits == 0 {
             let trials = self.trials;
-            let early = if interrupted { ", then interrupted" } else { "" };
+            let early = early.map(|early| format!(", then {early}")).unwrap_or_default();
             return format!("{subject}: not confirmed in {trials} trials{early}{failed}");
         }
         let word = match self.is_confirmed() {
@@ -155,7 +179,7 @@ impl Tally {
             .iter()
             .map(|((order, effect), seen)| format!("order {order}: {effect} ({})", seen.count))
             .collect();
-        let rate = Rate { hits: self.hits, trials: self.trials };
+        let rate = self.rate();
         let seed = self.orders.values().map(|o| o.seed).min().unwrap_or(0);
         format!("{subject}: {word}, {rate}, seed {seed}; {}{failed}", effects.join(", "))
     }
@@ -195,6 +219,7 @@ impl Tally {
             seed: self.orders.values().map(|o| o.seed).min().map(|seed| seed.to_string()),
             trials: self.trials,
             hits: self.hits,
+            interval: self.rate().interval(),
             failed: self.failed,
             effects: effects.collect(),
             orders,
@@ -251,12 +276,16 @@ mod tests {
         });
         let finding: Finding = serde_json::from_value(finding).unwrap();
         let mut tally = Tally::default();
-        assert_eq!(tally.line(&finding, false), "R1 (counter): there is nothing to try");
-        assert_eq!(tally.line(&finding, true), "R1 (counter): interrupted before the first trial");
+        let (interrupted, late) = (Some(Early::Interrupted), Some(Early::TimeUp));
+        assert_eq!(tally.line(&finding, None), "R1 (counter): there is nothing to try");
+        let none = "R1 (counter): interrupted before the first trial";
+        assert_eq!(tally.line(&finding, interrupted), none);
         tally.trials = 2;
-        assert_eq!(tally.line(&finding, false), "R1 (counter): not confirmed in 2 trials");
+        assert_eq!(tally.line(&finding, None), "R1 (counter): not confirmed in 2 trials");
         let early = "R1 (counter): not confirmed in 2 trials, then interrupted";
-        assert_eq!(tally.line(&finding, true), early);
+        assert_eq!(tally.line(&finding, interrupted), early);
+        let early = "R1 (counter): not confirmed in 2 trials, then out of time";
+        assert_eq!(tally.line(&finding, late), early);
     }
 
     #[test]

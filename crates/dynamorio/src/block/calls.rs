@@ -1,6 +1,6 @@
 //! Calls out of a block: of hand-written code, and of functions with the whole state saved.
 
-use super::{Label, Point, Register, base_disp, immediate, reg};
+use super::{Point, Register, base_disp, immediate, reg};
 use crate::FALSE;
 use crate::slots::Slot;
 use dynamorio_sys as dr;
@@ -26,13 +26,6 @@ impl CodeAddress {
     }
 }
 
-/// A call is left out while a slot's lower half is not zero; another slot is overwritten by asking.
-#[derive(Debug, Clone, Copy)]
-pub struct Unless {
-    pub nonzero: Slot,
-    pub spare: Slot,
-}
-
 impl Point<'_> {
     /// Calls hand-written code that keeps every register but the stack pointer it returns on.
     pub fn call(&mut self, code: CodeAddress) {
@@ -42,54 +35,17 @@ impl Point<'_> {
     }
 
     /// Calls likewise, after the application instruction; `slot` is set to `number` first.
-    pub fn call_after(
-        &mut self,
-        slot: Slot,
-        number: u32,
-        code: CodeAddress,
-        unless: Option<&Unless>,
-    ) {
+    pub fn call_after(&mut self, slot: Slot, number: u32, code: CodeAddress) {
         let slot = self.slot(slot, dr::OPSZ_8);
         // SAFETY: fresh instructions, taken over by the list.
         let set = unsafe {
             let number = immediate(i64::from(number), dr::OPSZ_4);
             dr::instr_create_1dst_1src(self.context, dr::OP_mov_st as i32, slot, number)
         };
-        let mut all = vec![set];
-        all.extend(self.call_sequence(code));
-        if let Some(unless) = unless {
-            let done = self.new_label();
-            all.splice(0..0, self.skip_sequence(unless, &done));
-            all.push(done.instruction);
-        }
-        for instruction in all.into_iter().rev() {
+        let call = self.call_sequence(code);
+        for instruction in call.into_iter().rev().chain([set]) {
             // SAFETY: each is placed right after `at`, so the last placed comes first.
             unsafe { dr::instrlist_meta_postinsert(self.list, self.at, instruction) }
-        }
-    }
-
-    /// Jumps to `done` if a slot's lower half is not zero, with flags and registers as they were.
-    fn skip_sequence(&mut self, unless: &Unless, done: &Label) -> [*mut dr::instr_t; 7] {
-        let rcx = reg(dr::DR_REG_RCX as dr::reg_id_t);
-        let (asked, spare) =
-            (self.slot(unless.nonzero, dr::OPSZ_4), self.slot(unless.spare, dr::OPSZ_8));
-        let zero = self.new_label();
-        // SAFETY: fresh instructions from valid operands; the labels are placed with them.
-        unsafe {
-            let load =
-                |to, from| dr::instr_create_1dst_1src(self.context, dr::OP_mov_ld as i32, to, from);
-            let to = |label: &Label| dr::opnd_create_instr(label.instruction);
-            [
-                dr::instr_create_1dst_1src(self.context, dr::OP_mov_st as i32, spare, rcx),
-                // The upper half becomes zero.
-                load(reg(dr::DR_REG_ECX as dr::reg_id_t), asked),
-                // A short jump, over two instructions.
-                dr::instr_create_0dst_2src(self.context, dr::OP_jecxz as i32, to(&zero), rcx),
-                load(rcx, spare),
-                dr::instr_create_0dst_1src(self.context, dr::OP_jmp as i32, to(done)),
-                zero.instruction,
-                load(rcx, spare),
-            ]
         }
     }
 

@@ -101,6 +101,9 @@ impl Analysis {
         if !fast.planes().covers(start, end) {
             return true;
         }
+        if side == Side::Read && fast.planes().is_constant((start, end)) {
+            return true;
+        }
         let stamped = thread.middle.as_mut().is_some_and(|middle| middle.take_look());
         if stamped && thread.site.is_some() {
             self.look_back(thread);

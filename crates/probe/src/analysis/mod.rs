@@ -16,7 +16,7 @@ pub use recent::Recent;
 pub use tally::Counted;
 
 use crate::instrument::handlers::Number;
-use crate::memory::shadow::Shadow;
+use crate::memory::shadow::{PageKind, Shadow};
 use crate::middle::Middle;
 use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
@@ -32,6 +32,7 @@ use raddle_model::finding::Finding;
 use raddle_model::{Event, EventKind};
 use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use tally::Tally;
@@ -192,6 +193,13 @@ impl Analysis {
         Some((planes.window_bits(), planes.covers(start, start.saturating_add(length))))
     }
 
+    /// Says of pages of the target's memory what they are, if accesses are checked in shadow memory.
+    pub fn mark_pages(&self, stretch: Range<u64>, kind: PageKind) {
+        if let Engine::Fast(fast) = &self.work().engine {
+            fast.planes().mark_pages(stretch, kind);
+        }
+    }
+
     /// There is code that spins on these bytes.
     pub fn spun_on(&self, start: u64, end: u64) {
         match &self.work().engine {
@@ -281,6 +289,7 @@ impl Analysis {
             thread.slots.set(slot::MIDDLE, address);
             let entry = probe.trampoline.entry(Number::Access as usize);
             thread.slots.set(slot::ACCESS_ENTRY, entry.address());
+            thread.slots.set(slot::PAGES, fast.planes().pages_base());
             self.load_standing(thread);
         }
     }

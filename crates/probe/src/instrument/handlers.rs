@@ -165,12 +165,14 @@ extern "C" fn on_entered(frame: &mut Frame, thread: &mut ThreadState) {
 
 extern "C" fn on_returned(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
-    if let Some(&Site::Return { pc }) = site(probe, thread) {
-        let result = thread.slots.get(slot::RESULT);
+    let number = thread.slots.get(slot::NUMBER) as u32;
+    let Some(&Site::Return { pc }) = probe.instrumentation.site(number) else { return };
+    let result = thread.slots.get(slot::RESULT);
+    if !hooks::returned_as_noted(probe, thread, pc, result, registers(frame)) {
+        hooks::settle(thread);
         hooks::returned(probe, thread, pc, result, registers(frame));
-        let number = thread.slots.get(slot::NUMBER) as u32;
-        hooks::learn_return(probe, thread, pc, number);
     }
+    hooks::learn_return(probe, thread, pc, number);
 }
 
 extern "C" fn on_callback(frame: &mut Frame, thread: &mut ThreadState) {

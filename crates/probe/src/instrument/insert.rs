@@ -5,11 +5,12 @@ use super::handlers::{self, Number};
 use super::handlers::{clean_lanes, clean_rare, clean_rebuild};
 use super::plan::{Plan, PlannedAccess, Step};
 use crate::frames;
+use crate::memory::shadow::{PAGE_BITS, PageKind};
 use crate::probe::Probe;
 use crate::trampoline::slot;
 use raddle_analyse::fast::Side;
 use raddle_dynamorio::block::{
-    AddressForm, CodeAddress, Label, Point, Register, Scratch, SegmentRegister, Unless,
+    AddressForm, CodeAddress, Label, Point, Register, Scratch, SegmentRegister,
 };
 use std::sync::atomic::Ordering;
 
@@ -134,27 +135,21 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
     for access in &step.accesses {
         match access.check {
             Some(side) => insert_check(probe, point, access, side, manners),
-            // Who waits for its turn shows a debugger the registers it came with: none may be borrowed.
-            None if access.guarded && probe.scheduler.is_none() => {
-                insert_guarded(probe, point, access, spared);
-            }
             None => {
                 load_address(point, &access.form, spared);
-                call(probe, point, access.site, Number::Access);
+                call_code(point, access.site, access_entry(probe, access.hidden));
             }
         }
     }
-    if let Some(late) = &step.late {
-        load_address(point, &late.form, spared);
-        let code = probe.trampoline.entry(Number::Access as usize);
-        let unless = Unless { nonzero: slot::OPAQUE, spare: slot::QUICK_RCX };
-        point.call_after(slot::NUMBER, late.site, code, late.guarded.then_some(&unless));
+    if let Some((site, form)) = &step.late {
+        load_address(point, form, spared);
+        point.call_after(slot::NUMBER, *site, access_entry(probe, step.late_hidden));
     }
     if let Some(strings) = step.strings {
         call(probe, point, strings.site, Number::StringsBefore);
         if strings.scans {
             let code = probe.trampoline.entry(Number::StringsAfter as usize);
-            point.call_after(slot::NUMBER, strings.site, code, None);
+            point.call_after(slot::NUMBER, strings.site, code);
         }
     }
     if let Some((site, guarded)) = step.lanes {
@@ -170,30 +165,15 @@ fn insert_accesses(probe: &Probe, point: &mut Point<'_>, step: &Step, manners: M
         load_address(point, form, spared);
         call(probe, point, *site, Number::InlinedBefore);
         let code = probe.trampoline.entry(Number::InlinedAfter as usize);
-        point.call_after(slot::NUMBER, *site, code, None);
+        point.call_after(slot::NUMBER, *site, code);
     }
 }
 
-/// An access of which every one is to be told, unless inside an opaque function: what libc's locks do to their
-/// words is most of what is atomic in many programs.
-fn insert_guarded(
-    probe: &Probe,
-    point: &mut Point<'_>,
-    access: &PlannedAccess,
-    spared: &[Register],
-) {
-    point.reserve_flags();
-    let at = point.reserve(&avoided(&access.form, spared));
-    let done = point.new_label();
-    point.load_address(&at, &access.form);
-    point.skip_if_nonzero(slot::OPAQUE, &done);
-    point.store_slot(slot::ADDRESS, &at);
-    point.store_slot_number(slot::NUMBER, access.site);
-    point.call(probe.trampoline.entry(Number::Access as usize));
-    point.place(done);
-    point.release(at);
-    point.release_flags();
-    point.restore_all();
+fn access_entry(probe: &Probe, hidden: bool) -> CodeAddress {
+    match hidden {
+        true => probe.trampoline.guarded_access(),
+        false => probe.trampoline.entry(Number::Access as usize),
+    }
 }
 
 /// The fast detector's first look: if the cells of the thread's own plane say that it has been here in
@@ -252,6 +232,10 @@ fn insert_check(
         point.load_address_again(&at, form);
         point.store_slot(slot::ADDRESS, &at);
     }
+    // Of thread-local memory only the thread's own code knows the address.
+    if let Some(owner) = access.owner.filter(|_| !has_segment) {
+        insert_page_check(point, owner, side, &at, &done);
+    }
     point.store_slot_number(slot::NUMBER, access.site);
     let middle = probe.middle.entry(side, access.size);
     point.call(middle.unwrap_or(probe.trampoline.entry(Number::Access as usize)));
@@ -262,6 +246,18 @@ fn insert_check(
     point.release(at);
     point.release_flags();
     point.restore_all();
+}
+
+/// Behind the first look, in a runtime library: its own static data it guards by itself, or knows why it need not; what
+/// nobody writes (formats, tables) may be read by all. `at` holds the address, which has shadow.
+fn insert_page_check(point: &mut Point<'_>, owner: u8, side: Side, at: &Scratch, done: &Label) {
+    point.shift_right(at, PAGE_BITS as u8);
+    point.add_slot(at, slot::PAGES);
+    point.load_byte(at);
+    if side == Side::Read {
+        point.skip_if_has(at, i32::from(PageKind::CONSTANT.0), done);
+    }
+    point.skip_if_is(at, PageKind::owned(owner).0, done);
 }
 
 /// Behind the first look: where a granule has been touched in this segment only in part, as that with an `int`

@@ -50,7 +50,9 @@ pub struct Step {
     pub accesses: Vec<PlannedAccess>,
     /// Reads that acquire: they are reported when the instruction has run, because what they have
     /// read may have been written just before it did. Or what is told of others when they have run.
-    pub late: Option<Late>,
+    pub late: Option<(u32, AddressForm)>,
+    /// That is nothing inside opaque functions: see [`PlannedAccess::hidden`].
+    pub late_hidden: bool,
     /// A string instruction.
     pub strings: Option<Strings>,
     /// The site of an instruction that touches lanes, and whether it may run inside an opaque function.
@@ -63,15 +65,6 @@ pub struct Step {
     pub moves_stack: bool,
 }
 
-/// What is told when an instruction has run.
-#[derive(Debug)]
-pub struct Late {
-    pub site: u32,
-    pub form: AddressForm,
-    /// Not inside an opaque function.
-    pub guarded: bool,
-}
-
 /// An access with a computable address.
 #[derive(Debug)]
 pub struct PlannedAccess {
@@ -82,6 +75,11 @@ pub struct PlannedAccess {
     pub guarded: bool,
     /// Checked by inserted code, in these planes.
     pub check: Option<Side>,
+    /// Where the planes are no help: it is nothing inside opaque functions, and no handler need look. In runtime
+    /// libraries only: elsewhere the landing pad of an exception may run before it is known that a function was left.
+    pub hidden: bool,
+    /// The number of the runtime library it is in, if a detector wants to know.
+    pub owner: Option<u8>,
 }
 
 /// The entry of a hooked function.
@@ -245,6 +243,8 @@ impl Instrumentation {
                         counted.add(place, kind);
                     } else {
                         let guarded = around.facts.is_some_and(|f| f.guarded());
+                        let owner = around.owner().filter(|_| self.detects);
+                        let hidden = guarded && owner.is_some();
                         let size = operand.size;
                         let updates = is_updated(decoded, operand);
                         let site = Site::Access { pc, place, kind, size, guarded, updates };
@@ -257,18 +257,20 @@ impl Instrumentation {
                             // It is reported before it runs, so that what it releases is known in
                             // time; what it acquires may have been released since.
                             let updated = Site::Updated { pc, place, size, guarded };
-                            step.late = Some(Late { site: self.add_site(updated), form, guarded });
+                            step.late = Some((self.add_site(updated), form));
+                            step.late_hidden = hidden;
                         }
                         let told = around.probe.tells_values() && !acquires;
                         if told && decoded.flow == Flow::Next && step.late.is_none() {
-                            let site = self.add_site(Site::Touched);
-                            step.late = Some(Late { site, form, guarded: false });
+                            step.late = Some((self.add_site(Site::Touched), form));
                         }
                         if acquires && decoded.flow == Flow::Next && step.late.is_none() {
-                            step.late = Some(Late { site, form, guarded });
+                            step.late = Some((site, form));
+                            step.late_hidden = hidden;
                         } else {
                             let check = self.check(kind, size);
-                            let access = PlannedAccess { site, form, size, guarded, check };
+                            let access =
+                                PlannedAccess { site, form, size, guarded, hidden, check, owner };
                             step.accesses.push(access);
                         }
                     }
@@ -335,6 +337,11 @@ impl Surroundings<'_> {
             Some(module) => module.place(pc),
             None => Place { module: ModuleId::NONE, offset: pc },
         }
+    }
+
+    /// The number of the runtime library this is.
+    fn owner(&self) -> Option<u8> {
+        self.module.map(LoadedModule::owner).filter(|owner| *owner != 0)
     }
 
     fn is_watched(&self, only: &[raddle_wire::options::PlaceFilter], pc: u64) -> bool {

@@ -54,6 +54,14 @@ pub fn mode_of(descriptor: i32) -> Option<u32> {
     (result == 0).then_some(found.st_mode)
 }
 
+/// Is the file of this path a pipe?
+pub fn is_pipe(directory: u64, path: u64) -> bool {
+    // SAFETY: a zeroed struct is filled in by the kernel.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    let asked = [directory, path, &raw mut found as u64, 0, 0, 0];
+    call(libc::SYS_newfstatat, asked) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFIFO
+}
+
 /// Is the descriptor's file one that the kernel makes up as it is read (`/proc`, `/sys`)?
 pub fn makes_up(descriptor: i32) -> bool {
     const SYSFS: u64 = 0x6265_6572;

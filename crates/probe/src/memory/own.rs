@@ -1,6 +1,7 @@
 //! Mappings that we have made in the target for ourselves, beside what the engine gives us: they are no
 //! memory of its.
 
+use raddle_schedule::told::{minus, whole_pages};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -22,7 +23,7 @@ fn own() -> MutexGuard<'static, Vec<Range<u64>>> {
 /// This is ours from here on.
 pub fn add(start: u64, length: usize) {
     if WANTED.load(Ordering::Relaxed) {
-        own().push(start..start + length as u64);
+        own().push(whole_pages(start, length as u64));
     }
 }
 
@@ -40,27 +41,4 @@ pub fn without(region: Range<u64>) -> Vec<Range<u64>> {
         left = left.into_iter().flat_map(|part| minus(part, ours)).collect();
     }
     left
-}
-
-fn minus(part: Range<u64>, ours: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let before = part.start..part.end.min(ours.start);
-    let after = part.start.max(ours.end)..part.end;
-    [before, after].into_iter().filter(|part| part.start < part.end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ours_is_cut_out() {
-        let left =
-            |ours| minus(10..20, &ours).map(|part| (part.start, part.end)).collect::<Vec<_>>();
-        assert_eq!(left(12..15), [(10, 12), (15, 20)]);
-        assert_eq!(left(5..12), [(12, 20)]);
-        assert_eq!(left(15..30), [(10, 15)]);
-        assert_eq!(left(5..30), []);
-        assert_eq!(left(30..40), [(10, 20)]);
-        assert_eq!(left(2..4), [(10, 20)]);
-    }
 }

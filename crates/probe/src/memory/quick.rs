@@ -8,7 +8,8 @@
 //! (`hooks::settle`). One frame is enough: what an opaque function calls does not count.
 //!
 //! A detector wants more of a call, but of many only at one end: that a thread without locks asks for one is
-//! nothing to it, nor that one has returned from unlocking. Such an end is left to the assembly, too. In a
+//! nothing to it, nor that one has returned from unlocking, nor the entry of a function whose stretches of memory are known when it
+//! has returned. Such an end is left to the assembly, too. In a
 //! row for the one, [`Row::return_site`] stays [`UNKNOWN`], in a row for the other [`Row::site`]; and
 //! the handler at the entry of the other notes the frame.
 
@@ -21,6 +22,9 @@ pub const ROWS: usize = 1 << ROW_BITS;
 pub const ROW_BITS: u32 = 8;
 /// Spreads return addresses over the rows: 2^32 divided by the golden ratio (Knuth 6.4).
 pub const SPREAD: u32 = 0x9E37_79B1;
+
+/// So many arguments of a pending call are noted.
+pub const NOTED: usize = 3;
 
 /// Not yet met.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -47,6 +51,8 @@ pub struct Row {
     pub place: Place,
     /// Its hook.
     pub hook: u32,
+    /// Not zero if the entry is nothing whatever the thread holds, and need not wait for [`Layout::idle`].
+    pub always: u32,
 }
 
 /// What the assembly works on. The trampoline's assembly knows the layout.
@@ -60,8 +66,8 @@ pub struct Layout {
     /// What the slots `PENDING` and `OPAQUE` held before it.
     pub outer_pending: u64,
     pub outer_inside: u64,
-    /// Its first argument.
-    pub argument: u64,
+    /// Its first arguments.
+    pub arguments: [u64; NOTED],
     /// Not zero if the entries of calls may be noted by the assembly.
     pub idle: u64,
     /// The age of the module table.
@@ -72,10 +78,14 @@ pub struct Layout {
 /// A pending call that the assembly noted.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    pub row: Row,
+    /// Its hook.
+    pub hook: u32,
+    /// Where it will return to, and the stack pointer then.
+    pub returns_to: u64,
     pub sp: u64,
+    /// What the slot `OPAQUE` held before it, and its first arguments.
     pub outer_inside: u64,
-    pub argument: u64,
+    pub arguments: [u64; NOTED],
 }
 
 /// A thread's rows and frame.
@@ -104,24 +114,52 @@ impl QuickTable {
 
     /// Takes the pending call, if there is one.
     pub fn take_frame(&mut self) -> Option<Frame> {
+        let layout: *mut Layout = self.layout();
+        // SAFETY: the table's own layout; the row is null or one of it. What the assembly has just stored word by word
+        // is loaded likewise: a wider load would have to wait until the stores have reached the cache.
+        unsafe {
+            let row = (*layout).frame;
+            if row.is_null() {
+                return None;
+            }
+            (*layout).frame = std::ptr::null_mut();
+            let word = |at: *const u64| at.read_volatile();
+            Some(Frame {
+                hook: (*row).hook,
+                returns_to: (*row).returns_to,
+                sp: word(&raw const (*layout).frame_sp),
+                outer_inside: word(&raw const (*layout).outer_inside),
+                arguments: [
+                    word(&raw const (*layout).arguments[0]),
+                    word(&raw const (*layout).arguments[1]),
+                    word(&raw const (*layout).arguments[2]),
+                ],
+            })
+        }
+    }
+
+    /// The same, if it returns to this address when the stack pointer is `sp`.
+    pub fn take_frame_at(&mut self, returns_to: u64, sp: u64) -> Option<Frame> {
         let layout = self.layout();
-        let row = std::mem::replace(&mut layout.frame, std::ptr::null_mut());
         // SAFETY: null, or a row of this table.
-        let row = unsafe { row.as_ref() }?;
-        Some(Frame {
-            row: *row,
-            sp: layout.frame_sp,
-            outer_inside: layout.outer_inside,
-            argument: layout.argument,
-        })
+        let row = unsafe { layout.frame.as_ref() }?;
+        if row.returns_to != returns_to || layout.frame_sp != sp {
+            return None;
+        }
+        self.take_frame()
     }
 
     /// Notes a pending call as the assembly would: the one that returns to the row's address, when the
-    /// stack pointer is `sp`, with its first argument. What the slots held before it: `outer`.
-    pub fn note_frame(&mut self, returns_to: u64, (sp, argument): (u64, u64), outer: (u64, u64)) {
+    /// stack pointer is `sp`, with its first arguments. What the slots held before it: `outer`.
+    pub fn note_frame(
+        &mut self,
+        returns_to: u64,
+        (sp, arguments): (u64, [u64; NOTED]),
+        outer: (u64, u64),
+    ) {
         let row: *mut Row = self.row(returns_to);
         let layout = self.layout();
-        (layout.frame_sp, layout.argument, layout.frame) = (sp, argument, row);
+        (layout.frame_sp, layout.arguments, layout.frame) = (sp, arguments, row);
         (layout.outer_pending, layout.outer_inside) = outer;
     }
 

@@ -18,11 +18,11 @@
 use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
-use raddle_analyse::fast::crowd::MEMBERS;
+use raddle_analyse::fast::crowd::{MEMBERS, MIXED};
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 const ADDRESS_BITS: u32 = 47;
@@ -32,6 +32,29 @@ const REGIONS: usize = 4;
 const OLDER_REGIONS: usize = 2;
 /// Keys move lines within this, and nothing else.
 const CHUNK: u64 = 64 * 1024;
+
+/// The size of a page, as a power of two.
+pub const PAGE_BITS: u32 = 12;
+
+/// What is known of a page of the target's memory, as inserted code finds it: a bit for a page that nobody writes, and
+/// above it the number of the runtime library whose static data it is. Zero for any other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PageKind(pub u8);
+
+impl PageKind {
+    /// Mapped from a file, to be read only.
+    pub const CONSTANT: PageKind = PageKind(1);
+
+    /// The data of a runtime library, by its number; there is room for 127.
+    pub fn owned(number: u8) -> PageKind {
+        PageKind(number << 1)
+    }
+
+    /// The same, and nobody writes it.
+    pub fn constant(self) -> PageKind {
+        PageKind(self.0 | PageKind::CONSTANT.0)
+    }
+}
 
 /// Where planes are.
 #[derive(Debug)]
@@ -43,6 +66,8 @@ pub struct Shadow {
     sharers: u64,
     /// Slots whose planes are reserved.
     reserved: AtomicUsize,
+    /// Where what is known of pages is, a byte each.
+    pages: u64,
     /// By lock set, what it is like; and, behind it, by slot and tick, the lock set held.
     alike: u64,
     /// Where the crowd's rooms are, and which of them are in use.
@@ -87,6 +112,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(false),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            pages: 0x2f10_0000_0000,
         };
         let wide = Shadow {
             window_bits: 41,
@@ -98,6 +124,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(false),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            pages: 0x3310_0000_0000,
         };
         /// The kernel places mappings one beside the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
@@ -112,6 +139,7 @@ impl Shadow {
         for start in shadow.windows() {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
+            reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
         }
         reserve(shadow.alike, (ALIKE + TICKS * SLOTS as u64) * 4)?;
         Some(shadow)
@@ -155,6 +183,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(self.has_rooms.load(Ordering::Acquire)),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            pages: self.pages,
         }
     }
 
@@ -166,8 +195,18 @@ impl Shadow {
 
     /// How far that is from where the first member has it.
     pub fn entry_offset(member: usize) -> u64 {
-        let member = member as u64;
-        (member / GROUP * ROOMS * GROUP + member % GROUP) * 8
+        let column = member as u64 + 1;
+        (column / GROUP * ROOMS * GROUP + column % GROUP) * 8
+    }
+
+    /// Where it is kept what the locks of room zero are like, and [`ROOM`] bytes further those of the next: in the
+    /// column before the first member's.
+    pub fn first_alike(&self) -> u64 {
+        self.rooms
+    }
+
+    fn alike_of(&self, room: u32) -> &AtomicU32 {
+        self.table(self.first_alike() + u64::from(room) * ROOM, 0)
     }
 
     fn entry_at(&self, room: u32, member: usize) -> &AtomicU64 {
@@ -190,7 +229,7 @@ impl Shadow {
 
     fn reserve_rooms(&self) -> Option<()> {
         if !self.has_rooms.load(Ordering::Acquire) {
-            reserve(self.rooms, ROOMS * MEMBERS as u64 * 8)?;
+            reserve(self.rooms, ROOMS * (MEMBERS as u64 + GROUP) * 8)?;
             self.has_rooms.store(true, Ordering::Release);
         }
         Some(())
@@ -200,16 +239,19 @@ impl Shadow {
     fn close_room(&self, side: Side, granule: u64) {
         let room = self.room_word(side, granule).swap(0, Ordering::AcqRel) / ROOM;
         if room != 0 {
-            for member in 0..self.groups.load(Ordering::Acquire) * GROUP as usize {
+            for member in
+                0..(self.groups.load(Ordering::Acquire) * GROUP as usize).saturating_sub(1)
+            {
                 self.entry_at(room as u32, member).store(0, Ordering::Relaxed);
             }
+            self.alike_of(room as u32).store(0, Ordering::Release);
             self.pool().free.push(room as u32);
         }
     }
 
     /// There is such a member of the crowd, counted from zero.
     pub fn note_member(&self, member: usize) {
-        let groups = member / GROUP as usize + 1;
+        let groups = (member + 1) / GROUP as usize + 1;
         if self.groups.load(Ordering::Acquire) < groups {
             self.groups.fetch_max(groups, Ordering::AcqRel);
         }
@@ -228,6 +270,36 @@ impl Shadow {
                 }
             }
         }
+    }
+
+    /// Where the byte of an address's page is, less the page's number.
+    pub fn pages_base(&self) -> u64 {
+        self.pages
+    }
+
+    /// Says of all pages in a stretch what they are. Those without shadow are nothing.
+    pub fn mark_pages(&self, stretch: Range<u64>, kind: PageKind) {
+        for page in (stretch.start >> PAGE_BITS)..stretch.end.div_ceil(1 << PAGE_BITS) {
+            if let Some(byte) = self.page(page << PAGE_BITS) {
+                byte.store(kind.0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Is nothing of this stretch ever written?
+    pub fn is_constant(&self, (start, end): (u64, u64)) -> bool {
+        let is_constant = |page: u64| {
+            let byte = self.page(page << PAGE_BITS).map_or(0, |byte| byte.load(Ordering::Relaxed));
+            byte & PageKind::CONSTANT.0 != 0
+        };
+        (start >> PAGE_BITS..end.div_ceil(1 << PAGE_BITS)).all(is_constant)
+    }
+
+    fn page(&self, address: u64) -> Option<&AtomicU8> {
+        // SAFETY: of every address with shadow there is a byte, reserved, zero at first and never unmapped.
+        let byte =
+            || unsafe { AtomicU8::from_ptr((self.pages + (address >> PAGE_BITS)) as *mut u8) };
+        self.has(address).then(byte)
     }
 
     /// The windows' size, as a power of two.
@@ -328,6 +400,20 @@ impl Planes for Shadow {
         };
         self.room_word(side, granule).store(u64::from(room) * ROOM, Ordering::Release);
         Some(room)
+    }
+
+    fn room_alike(&self, room: u32) -> u32 {
+        self.alike_of(room).load(Ordering::Acquire)
+    }
+
+    fn begin_room(&self, room: u32, alike: u32) -> u32 {
+        let was =
+            self.alike_of(room).compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+        was.unwrap_or_else(|was| was)
+    }
+
+    fn mix_room(&self, room: u32) {
+        self.alike_of(room).store(MIXED, Ordering::SeqCst);
     }
 
     fn entry(&self, room: u32, member: usize) -> Cell {
@@ -438,7 +524,7 @@ impl Planes for Shadow {
         if slot + 1 == self.slots && self.has_rooms.load(Ordering::Acquire) {
             let mut pool = self.pool();
             *pool = Pool::default();
-            discard(self.rooms, ROOMS * MEMBERS as u64 * 8);
+            discard(self.rooms, ROOMS * (MEMBERS as u64 + GROUP) * 8);
         }
     }
 }

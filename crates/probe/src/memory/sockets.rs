@@ -38,3 +38,11 @@ pub fn set_option(descriptor: i32, (level, option): (i32, i32), value: i32) {
     let asked = [descriptor as u64, level as u64, option as u64, from, size, 0];
     kernel::call(libc::SYS_setsockopt, asked);
 }
+
+/// Bytes that have arrived and that nobody has read.
+pub fn unread(descriptor: i32) -> i32 {
+    let mut bytes = 0i32;
+    let to = &raw mut bytes as u64;
+    let asked = [descriptor as u64, libc::FIONREAD, to, 0, 0, 0];
+    if kernel::call(libc::SYS_ioctl, asked) == 0 { bytes } else { 0 }
+}

@@ -114,9 +114,17 @@ raddle_find:
  shl edx, 4
  add rdx, [rax + {rows}]
  cmp [rdx + {row_site}], ebx
+ jne 4f
+ cmp [rdx + {row_node}], r9d
+ je 5f
+4:
+ # Or in the place beside it.
+ xor rdx, 16
+ cmp [rdx + {row_site}], ebx
  jne 8f
  cmp [rdx + {row_node}], r9d
  jne 8f
+5:
  mov edx, [rdx + {row_access}]
  jmp 9f
 8:

@@ -18,7 +18,7 @@ use super::{
 use crate::frames;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
-use raddle_analyse::fast::crowd::RUN_BITS;
+use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
@@ -238,6 +238,14 @@ core::arch::global_asm!(
  mov rbx, [rdi]
  test rbx, rbx
  jz 6f
+ # Rust notes where locks are not like those of others.
+ mov rdi, [rax + {rooms}]
+ mov edi, [rdi + rbx]
+ cmp edi, {mixed}
+ je 7f
+ cmp edi, [rax + {alike}]
+ jne 6f
+7:
  add rbx, [rax + {entries}]
  mov rsi, [rbx]
  xor rsi, [rax + {segment}]
@@ -586,6 +594,8 @@ raddle_middle_end:
     owners = const offset_of!(Middle, owners),
     member_limits = const offset_of!(Middle, member_limits),
     entries = const offset_of!(Middle, entries),
+    rooms = const offset_of!(Middle, rooms),
+    mixed = const MIXED as i32,
     run_shift = const TICK_SHIFT + RUN_BITS,
     alike_table = const offset_of!(Middle, alike_table),
     alike = const offset_of!(Middle, alike),

@@ -14,12 +14,31 @@
 
 use crate::memory::sockets;
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// The channels met so far.
 #[derive(Debug, Default)]
 pub struct Channels {
     state: Mutex<State>,
+    /// Grows whenever a descriptor stands for something else.
+    changes: AtomicU32,
+}
+
+/// What a thread knows of them without asking: the descriptors it used last.
+#[derive(Debug)]
+pub struct KnownChannels {
+    changes: u32,
+    rows: [(i32, u32); KNOWN],
+}
+
+const KNOWN: usize = 8;
+const NO_DESCRIPTOR: i32 = -1;
+
+impl Default for KnownChannels {
+    fn default() -> Self {
+        KnownChannels { changes: 0, rows: [(NO_DESCRIPTOR, 0); KNOWN] }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -63,8 +82,17 @@ impl State {
 
 impl Channels {
     /// The channel behind a descriptor.
-    pub fn of(&self, descriptor: i32) -> u32 {
-        self.lock().of(descriptor)
+    pub fn of(&self, known: &mut KnownChannels, descriptor: i32) -> u32 {
+        // Before it is looked up: a change meanwhile is seen the next time.
+        let changes = self.changes.load(Ordering::Acquire);
+        if known.changes != changes {
+            *known = KnownChannels { changes, ..KnownChannels::default() };
+        }
+        let row = &mut known.rows[descriptor as usize % KNOWN];
+        if row.0 != descriptor || descriptor == NO_DESCRIPTOR {
+            *row = (descriptor, self.lock().of(descriptor));
+        }
+        row.1
     }
 
     /// A channel without a descriptor, by a name of our choosing.
@@ -84,6 +112,7 @@ impl Channels {
         for end in ends {
             state.open.insert(end, channel);
         }
+        self.changed();
     }
 
     /// `copy` now stands for the same as `original`.
@@ -91,6 +120,7 @@ impl Channels {
         let mut state = self.lock();
         let channel = state.of(original);
         state.open.insert(copy, channel);
+        self.changed();
     }
 
     /// These descriptors, from the first to the last, stand for nothing any more, or for something
@@ -102,6 +132,7 @@ impl Channels {
         } else {
             state.open.retain(|descriptor, _| !(first..=last).contains(descriptor));
         }
+        self.changed();
     }
 
     /// `epoll` will speak of `descriptor` as `data`.
@@ -117,6 +148,11 @@ impl Channels {
     /// In a forked child nothing of it is known to others.
     pub fn forget(&self) {
         *self.lock() = State::default();
+        self.changed();
+    }
+
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

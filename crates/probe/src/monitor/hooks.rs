@@ -70,7 +70,8 @@ pub fn enter(
     arguments: [u64; 6],
     at: Registers,
 ) {
-    let hook = &probe.monitor.hooks[index as usize].hook;
+    let monitored = &probe.monitor.hooks[index as usize];
+    let hook = &monitored.hook;
     let after = at.sp + 8;
     if thread.pending.last().is_some_and(|top| is_left_behind(top, after)) {
         let returns_to = target::return_address(at.sp);
@@ -99,13 +100,13 @@ pub fn enter(
         let arguments = shown.map(|e| super::expression::evaluate(e, &call)).collect();
         thread.emit(probe, spot, EventKind::FunctionEnter { hook: index, arguments });
     }
-    let (object, other) = roles::entered(probe, thread, hook, &call, spot);
+    let (object, other) = roles::entered(probe, thread, monitored, &call, spot);
     if matches!(hook.role, Role::ThreadExit) {
         // Does not return, and runs the program's own clean-up code.
         return;
     }
     learn_call(probe, thread, index, spot);
-    if !push_quietly(probe, thread, (index, arguments[0]), after, returns_to) {
+    if !push_quietly(probe, thread, (index, arguments), after, returns_to) {
         let what = PendingKind::Hook { index, arguments, object, other };
         push(thread, what, after, returns_to);
     }
@@ -162,6 +163,7 @@ fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
             succeeded: 0,
             place: spot.place,
             hook: index,
+            always: u32::from(*quiet == Some(Quiet::Entry { always: true })),
         };
     }
     thread.quick = Some(quick);
@@ -171,7 +173,7 @@ fn learn_call(probe: &Probe, thread: &mut ThreadState, index: u32, spot: Spot) {
 pub fn learn_return(probe: &Probe, thread: &mut ThreadState, pc: u64, site: u32) {
     if let Some(quick) = &mut thread.quick {
         let row = quick.row(pc);
-        let wanted = |hook: &MonitoredHook| hook.quiet != Some(Quiet::Entry);
+        let wanted = |hook: &MonitoredHook| !matches!(hook.quiet, Some(Quiet::Entry { .. }));
         if row.returns_to == pc && probe.monitor.hooks.get(row.hook as usize).is_some_and(wanted) {
             row.return_site = site;
         }
@@ -182,7 +184,7 @@ pub fn learn_return(probe: &Probe, thread: &mut ThreadState, pc: u64, site: u32)
 fn push_quietly(
     probe: &Probe,
     thread: &mut ThreadState,
-    (index, argument): (u32, u64),
+    (index, arguments): (u32, [u64; 6]),
     sp: u64,
     returns_to: u64,
 ) -> bool {
@@ -196,7 +198,8 @@ fn push_quietly(
     if !matches!(quiet, Some(Quiet::Return { .. })) || jumped || !known {
         return false;
     }
-    quick.note_frame(returns_to, (sp, argument), outer);
+    let [first, second, third, ..] = arguments;
+    quick.note_frame(returns_to, (sp, [first, second, third]), outer);
     thread.slots.set(slot::PENDING, sp);
     true
 }
@@ -208,16 +211,18 @@ pub fn settle(thread: &mut ThreadState) {
     thread.find_stack(frame.sp);
     // The slot says so already, and may be gone.
     thread.frames.set_hooked(frame.sp);
+    let [first, second, third] = frame.arguments;
     thread.pending.push(Pending {
-        // Who counts asks for no arguments; where the return is wanted, the object is the first.
+        // Who counts asks for no arguments; where the return is wanted, the object is the first, and others are not
+        // asked for.
         what: PendingKind::Hook {
-            index: frame.row.hook,
-            arguments: [frame.argument, 0, 0, 0, 0, 0],
-            object: Address(frame.argument),
+            index: frame.hook,
+            arguments: [first, second, third, 0, 0, 0],
+            object: Address(first),
             other: 0,
         },
         sp: frame.sp,
-        returns_to: frame.row.returns_to,
+        returns_to: frame.returns_to,
         stack_end: thread.stack_region.1,
         made_inside: Inside::from_slot(frame.outer_inside),
     });
@@ -243,6 +248,28 @@ pub fn enter_callback(
     push(thread, PendingKind::Callback(body), after, returns_to);
     thread.set_inside(Inside::Program);
     bodies::begin(probe, thread, body, spot);
+}
+
+/// The same as [`settle`] and [`returned`], where it is the call that the trampoline has noted that has returned: most are.
+/// False if not, and nothing is done.
+pub fn returned_as_noted(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    pc: u64,
+    result: u64,
+    at: Registers,
+) -> bool {
+    let Some(quick) = &mut thread.quick else { return false };
+    // There is no other that was left by a jump into this one: the trampoline notes none such.
+    let Some(frame) = quick.take_frame_at(pc, at.sp) else { return false };
+    thread.set_inside(Inside::from_slot(frame.outer_inside));
+    // The innermost hooked call is again the one that it was before.
+    thread.set_top(thread.slots.get(slot::TOP));
+    let spot = call_spot(probe, thread, pc, at.sp, at.bp);
+    let [first, second, third] = frame.arguments;
+    let arguments = [first, second, third, 0, 0, 0];
+    finish_hook(probe, thread, (frame.hook, arguments), (Address(first), 0), Some(result), spot);
+    true
 }
 
 /// The stack pointer has come up to where the innermost hooked call began, at a return site.
@@ -380,13 +407,24 @@ fn finish(
         PendingKind::Handler => {}
         PendingKind::Callback(body) => bodies::end(probe, thread, body, result.is_some(), spot),
         PendingKind::Hook { index, arguments, object, other } => {
-            let hook = &probe.monitor.hooks[index as usize].hook;
-            let team = bodies::current_team(thread);
-            let call = Call { arguments, result: result.unwrap_or(0), team };
-            roles::left(probe, thread, hook, &call, (object, other), result, spot);
-            if probe.options.functions {
-                thread.emit(probe, spot, EventKind::FunctionExit { hook: index, result });
-            }
+            finish_hook(probe, thread, (index, arguments), (object, other), result, spot);
         }
+    }
+}
+
+fn finish_hook(
+    probe: &Probe,
+    thread: &mut ThreadState,
+    (index, arguments): (u32, [u64; 6]),
+    known: (Address, u64),
+    result: Option<u64>,
+    spot: Spot,
+) {
+    let hook = &probe.monitor.hooks[index as usize];
+    let team = bodies::current_team(thread);
+    let call = Call { arguments, result: result.unwrap_or(0), team };
+    roles::left(probe, thread, hook, &call, known, result, spot);
+    if probe.options.functions {
+        thread.emit(probe, spot, EventKind::FunctionExit { hook: index, result });
     }
 }

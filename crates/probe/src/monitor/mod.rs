@@ -42,6 +42,8 @@ pub struct Monitor {
     pub created: Mutex<FxHashMap<Address, Created>>,
     /// OpenMP teams at work.
     pub teams: bodies::Teams,
+    /// System calls that mean something.
+    pub calls: system_calls::Wanted,
     /// What descriptors stand for.
     pub channels: channels::Channels,
     /// What the program does with signals.
@@ -64,12 +66,14 @@ pub struct MonitoredHook {
     pub tally: Option<roles::Tally>,
     /// The end of its calls that is nothing to a detector.
     pub quiet: Option<roles::Quiet>,
+    /// The memory its functions touch.
+    pub stretches: Vec<roles::Stretch>,
 }
 
 impl MonitoredHook {
     /// May the trampoline note the entry by itself?
     pub fn is_quick(&self) -> bool {
-        self.tally.is_some() || self.quiet == Some(roles::Quiet::Entry)
+        self.tally.is_some() || matches!(self.quiet, Some(roles::Quiet::Entry { .. }))
     }
 }
 
@@ -107,6 +111,7 @@ impl Monitor {
                 },
             tally: roles::tally(hook, |family| options.wants(family)).filter(|_| tallies),
             quiet: roles::quiet(hook).filter(|_| detects),
+            stretches: roles::stretches(hook),
             hook: hook.clone(),
         });
         Monitor {
@@ -119,6 +124,7 @@ impl Monitor {
             handles: Mutex::default(),
             created: Mutex::default(),
             teams: bodies::Teams::default(),
+            calls: system_calls::Wanted::new(options),
             channels: channels::Channels::default(),
             dispositions: signals::Dispositions::inherited(),
             masks: masks::Masks::default(),

@@ -1,5 +1,6 @@
 //! Modules: numbering them, getting their facts from the command, turning addresses into places.
 
+use crate::memory::shadow::PageKind;
 use crate::probe::Probe;
 use crate::stacks::{Spot, UnwindTable};
 use crate::thread::{self, ThreadState};
@@ -7,6 +8,7 @@ use raddle_dynamorio::process;
 use raddle_model::{Address, EventKind, ModuleId, Place};
 use raddle_wire::facts::FactsView;
 use raddle_wire::log::{Record, facts_file};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -22,6 +24,8 @@ pub struct LoadedModule {
     pub end: u64,
     /// The detector is not told of its accesses.
     pub private: bool,
+    /// See [`Self::owner`].
+    owner: u8,
     facts: Vec<u8>,
 }
 
@@ -29,6 +33,11 @@ impl LoadedModule {
     /// Its facts; absent when the command could not give any.
     pub fn facts(&self) -> Option<FactsView<'_>> {
         FactsView::new(&self.facts).ok()
+    }
+
+    /// Its number among the runtime libraries, by which its static data is known; zero if it is none.
+    pub fn owner(&self) -> u8 {
+        self.owner
     }
 
     /// A place in it.
@@ -43,6 +52,8 @@ pub struct Modules {
     /// Sorted by address.
     loaded: RwLock<Vec<Arc<LoadedModule>>>,
     next: AtomicU32,
+    /// How many runtime libraries there have been.
+    owners: AtomicU32,
     /// Grows with every load and unload: cached places of an older age are stale.
     age: AtomicU32,
 }
@@ -54,6 +65,13 @@ impl Modules {
         let after = loaded.partition_point(|m| m.start <= pc);
         let module = loaded.get(after.checked_sub(1)?)?;
         (pc < module.end).then(|| module.clone())
+    }
+
+    /// The number of one more runtime library; zero when there are no more numbers.
+    fn next_owner(&self) -> u8 {
+        const NUMBERS: u32 = 127;
+        let before = self.owners.fetch_add(1, Ordering::Relaxed);
+        if before < NUMBERS { before as u8 + 1 } else { 0 }
     }
 
     /// Grows whenever a module comes or goes.
@@ -141,8 +159,10 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
     let modules = &probe.modules;
     let id = ModuleId(modules.next.fetch_add(1, Ordering::Relaxed) + 1);
     let facts = if module.path.is_empty() { Vec::new() } else { ask_for_facts(probe, id, module) };
+    let is_runtime = FactsView::new(&facts).is_ok_and(|facts| facts.runtime());
     let loaded = Arc::new(LoadedModule {
         id,
+        owner: if is_runtime { modules.next_owner() } else { 0 },
         path: module.path.to_owned(),
         start: module.start,
         end: module.end,
@@ -160,6 +180,7 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         all.insert(at, loaded.clone());
         modules.age.fetch_add(1, Ordering::Release);
     }
+    mark_pages(probe, &loaded);
     announce_spins(probe, &loaded);
     if let Some(scheduler) = &probe.scheduler {
         scheduler.module_loaded(&loaded);
@@ -168,6 +189,30 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         debugger.module_loaded(&loaded);
     }
     announce(probe, &loaded);
+}
+
+/// Tells the detector which pages are the module's own, if it is a runtime library, and which nobody writes.
+fn mark_pages(probe: &Probe, module: &LoadedModule) {
+    let Some(analysis) = &probe.analysis else { return };
+    let kind = PageKind::owned(module.owner);
+    if module.owner != 0 {
+        analysis.mark_pages(module.start..module.end, kind);
+    }
+    for constant in constant_segments(module.start).unwrap_or_default() {
+        let end = constant.end.min(module.end);
+        analysis.mark_pages(constant.start..end, kind.constant());
+    }
+}
+
+/// Memory that was for reading only is another, or may be written: whose it is now is not known.
+pub fn unmark_pages(probe: &Probe, start: u64, length: u64) {
+    let Some(analysis) = &probe.analysis else { return };
+    let end = start.saturating_add(length);
+    let loaded = probe.modules.loaded.read().unwrap_or_else(|e| e.into_inner());
+    for module in loaded.iter().filter(|m| m.start < end && start < m.end) {
+        let stretch = start.max(module.start)..end.min(module.end);
+        analysis.mark_pages(stretch, PageKind::owned(module.owner));
+    }
 }
 
 /// Tells the detector of the variables that the module's code spins on, where they stand in the code.
@@ -207,6 +252,9 @@ pub fn unload(probe: &Probe, module: &process::Module<'_>) {
     let gone = all.remove(at);
     modules.age.fetch_add(1, Ordering::Release);
     drop(all);
+    if let Some(analysis) = &probe.analysis {
+        analysis.mark_pages(gone.start..gone.end, PageKind::default());
+    }
     probe.stacks.remove_module(module.start);
     probe.instrumentation.forget(module.start..module.end);
     emit(probe, EventKind::ModuleUnload { module: gone.id });
@@ -253,24 +301,49 @@ fn ask_for_facts(probe: &Probe, id: ModuleId, module: &process::Module<'_>) -> V
     std::fs::read(file).unwrap_or_default()
 }
 
+/// The program headers of the module mapped at `start`, as the file has them.
+fn program_headers(start: u64) -> Option<Vec<Vec<u8>>> {
+    let header = bytes(start, 64)?;
+    let (offset, size) = (number(32..40, &header)?, number(54..56, &header)?);
+    let count = number(56..58, &header)?;
+    (0..count).map(|i| bytes(start + offset + i * size, size as usize)).collect()
+}
+
+/// A number of up to eight bytes.
+fn number(range: Range<usize>, from: &[u8]) -> Option<u64> {
+    let mut word = [0; 8];
+    word[..range.len()].copy_from_slice(from.get(range)?);
+    Some(u64::from_le_bytes(word))
+}
+
+/// What is mapped of the module at `start` for reading only.
+fn constant_segments(start: u64) -> Option<Vec<Range<u64>>> {
+    const PF_W: u64 = 2;
+    let headers = program_headers(start)?;
+    let mut loads = Vec::new();
+    for row in headers.iter().filter(|row| number(0..4, row) == Some(u64::from(PT_LOAD))) {
+        let (flags, address) = (number(4..8, row)?, number(16..24, row)?);
+        loads.push((flags, address, number(40..48, row)?));
+    }
+    let bias = start.wrapping_sub(loads.first()?.1 & !4095);
+    let constant = loads.iter().filter(|load| load.0 & PF_W == 0);
+    Some(
+        constant
+            .map(|load| load.1.wrapping_add(bias)..(load.1 + load.2).wrapping_add(bias))
+            .collect(),
+    )
+}
+
+const PT_LOAD: u32 = 1;
+
 /// Copies the unwind table of the module mapped at `start`, from its program headers.
 fn unwind_table(start: u64) -> Option<UnwindTable> {
-    const PT_LOAD: u32 = 1;
     const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
-    let header = bytes(start, 64)?;
-    let at = |range: std::ops::Range<usize>, from: &[u8]| -> Option<u64> {
-        let mut word = [0; 8];
-        word[..range.len()].copy_from_slice(from.get(range)?);
-        Some(u64::from_le_bytes(word))
-    };
-    let (offset, size) = (at(32..40, &header)?, at(54..56, &header)?);
-    let count = at(56..58, &header)?;
     let mut loads = Vec::new();
     let mut table = None;
-    for i in 0..count {
-        let row = bytes(start + offset + i * size, size as usize)?;
-        let (address, length) = (at(16..24, &row)?, at(40..48, &row)?);
-        match at(0..4, &row)? as u32 {
+    for row in program_headers(start)? {
+        let (address, length) = (number(16..24, &row)?, number(40..48, &row)?);
+        match number(0..4, &row)? as u32 {
             PT_LOAD => loads.push((address, length)),
             PT_GNU_EH_FRAME => table = Some((address, length)),
             _ => {}
@@ -285,7 +358,7 @@ fn unwind_table(start: u64) -> Option<UnwindTable> {
     if header.first() != Some(&1) || header.get(1) != Some(&0x1b) {
         return None;
     }
-    let relative = at(4..8, &header)? as u32 as i32;
+    let relative = number(4..8, &header)? as u32 as i32;
     let frames_at = (header_at + 4).wrapping_add_signed(i64::from(relative));
     let in_segment = |(a, l): &&(u64, u64)| {
         let mapped = a.wrapping_add(bias);

@@ -3,8 +3,9 @@
 //! Releases are reported at the entry, before they take effect; acquisitions at the return, after
 //! they did: so an order seen in the events is an order of the program.
 
-use super::Created;
 use super::expression::{Call, evaluate};
+use super::{Created, MonitoredHook};
+use crate::memory::quick::NOTED;
 use crate::memory::target;
 use crate::probe::Probe;
 use crate::stacks::Spot;
@@ -93,8 +94,9 @@ fn failure_bits(success: Success) -> Option<u32> {
 /// The end of a call that is nothing to a detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quiet {
-    /// The entry, of a thread that holds no lock: see `Analysis::is_idle`. The object is the first argument.
-    Entry,
+    /// The entry, of a thread that holds no lock (see `Analysis::is_idle`; the object is the first argument) or
+    /// `always`. No arguments are asked for at the return but the first few.
+    Entry { always: bool },
     /// The return, unless one of these bits of the result is set: [`left`] does nothing.
     Return { failure_bits: u32 },
 }
@@ -105,7 +107,7 @@ pub fn quiet(hook: &Hook) -> Option<Quiet> {
         return None;
     }
     match &hook.role {
-        Role::LockAcquire { object: Expr::Arg(1), .. } => Some(Quiet::Entry),
+        Role::LockAcquire { object: Expr::Arg(1), .. } => Some(Quiet::Entry { always: false }),
         // Who may not release a lock has not.
         Role::LockRelease { object: Expr::Arg(1), .. } => {
             failure_bits(hook.success).map(|failure_bits| Quiet::Return { failure_bits })
@@ -117,8 +119,58 @@ pub fn quiet(hook: &Hook) -> Option<Quiet> {
         Role::Range { reads, writes } if !reads.iter().chain(writes).any(is_late) => {
             Some(Quiet::Return { failure_bits: 0 })
         }
+        Role::Range { reads, writes } => {
+            let mut spans = reads.iter().chain(writes);
+            let is_noted = |span: &Span| is_noted(&span.at) && is_noted(&span.len);
+            spans
+                .all(|span| is_late(span) && is_noted(span))
+                .then_some(Quiet::Entry { always: true })
+        }
         _ => None,
     }
+}
+
+/// Does this ask for no arguments but those that the trampoline notes?
+fn is_noted(expression: &Expr) -> bool {
+    match expression {
+        Expr::Arg(number) => usize::from(*number) <= NOTED,
+        Expr::Result | Expr::Number(_) => true,
+        Expr::Team => false,
+        Expr::Deref(a) | Expr::After(a) | Expr::Strlen(a) => is_noted(a),
+        Expr::Add(a, b)
+        | Expr::Sub(a, b)
+        | Expr::Mul(a, b)
+        | Expr::Min(a, b)
+        | Expr::Bits(a, b)
+        | Expr::Strnlen(a, b) => is_noted(a) && is_noted(b),
+        Expr::If(a, b, c) | Expr::Common(a, b, c) => is_noted(a) && is_noted(b) && is_noted(c),
+    }
+}
+
+/// A stretch of memory that a function touches, with what can be said of it before any call.
+#[derive(Debug)]
+pub struct Stretch {
+    kind: AccessKind,
+    span: Span,
+    /// It is known only when the call has returned.
+    late: bool,
+    /// It is as long as the one before: what it takes to know a string's length is to read it.
+    repeats: bool,
+}
+
+/// The stretches of a hook, those known at the entry before the others.
+pub fn stretches(hook: &Hook) -> Vec<Stretch> {
+    let Role::Range { reads, writes } = &hook.role else { return Vec::new() };
+    let reads = reads.iter().map(|span| (AccessKind::Read, span));
+    let writes = writes.iter().map(|span| (AccessKind::Write, span));
+    let (late, early): (Vec<_>, Vec<_>) = reads.chain(writes).partition(|(_, span)| is_late(span));
+    let mut all: Vec<Stretch> = Vec::new();
+    for (kind, span) in early.into_iter().chain(late) {
+        let late = is_late(span);
+        let repeats = all.last().is_some_and(|last| last.late == late && last.span.len == span.len);
+        all.push(Stretch { kind, span: span.clone(), late, repeats });
+    }
+    all
 }
 
 /// Is this a length and one more, like that of a string with its end?
@@ -144,10 +196,11 @@ fn is_late(span: &Span) -> bool {
 pub fn entered(
     probe: &Probe,
     thread: &mut ThreadState,
-    hook: &Hook,
+    monitored: &MonitoredHook,
     call: &Call,
     spot: Spot,
 ) -> (Address, u64) {
+    let hook = &monitored.hook;
     let at_entry = |e: &Expr| if e.needs_return() { 0 } else { evaluate(e, call) };
     let object = |e: &Expr| Address(at_entry(e));
     match &hook.role {
@@ -335,8 +388,8 @@ pub fn entered(
             }
             (address, 0)
         }
-        Role::Range { reads, writes } => {
-            ranges(probe, thread, call, spot, (reads, writes), false);
+        Role::Range { .. } => {
+            ranges(probe, thread, call, spot, &monitored.stretches, false);
             (Address(0), 0)
         }
         Role::TeamFork { data } | Role::TeamBegin { data } => {
@@ -403,12 +456,13 @@ pub fn entered(
 pub fn left(
     probe: &Probe,
     thread: &mut ThreadState,
-    hook: &Hook,
+    monitored: &MonitoredHook,
     call: &Call,
     (object, other): (Address, u64),
     result: Option<u64>,
     spot: Spot,
 ) {
+    let hook = &monitored.hook;
     let success = result.is_some_and(|r| hook.success.holds(r));
     // An object that only the return knows (a handle made by the call).
     let late = |e: &Expr| if e.needs_return() { Address(evaluate(e, call)) } else { object };
@@ -518,8 +572,8 @@ pub fn left(
                 emit(EventKind::Allocate { address, size });
             }
         }
-        Role::Range { reads, writes } if result.is_some() => {
-            ranges(probe, thread, call, spot, (reads, writes), true);
+        Role::Range { .. } if result.is_some() => {
+            ranges(probe, thread, call, spot, &monitored.stretches, true);
         }
         Role::TeamFork { .. } => {
             probe.monitor.teams.join(object);
@@ -595,25 +649,18 @@ fn ranges(
     thread: &mut ThreadState,
     call: &Call,
     spot: Spot,
-    (reads, writes): (&[Span], &[Span]),
+    stretches: &[Stretch],
     after: bool,
 ) {
-    // Two stretches are often equally long, and what it takes to know a string's length is to read it.
-    let mut last: Option<(&Expr, u64)> = None;
-    for (kind, spans) in [(AccessKind::Read, reads), (AccessKind::Write, writes)] {
-        for span in spans {
-            if is_late(span) != after {
-                continue;
-            }
-            let length = match last {
-                Some((same, length)) if *same == span.len => length,
-                _ => evaluate(&span.len, call),
-            };
-            last = Some((&span.len, length));
-            if length != 0 {
-                let address = Address(evaluate(&span.at, call));
-                thread.emit(probe, spot, EventKind::Range { kind, address, length });
-            }
+    let mut length = 0;
+    for stretch in stretches.iter().filter(|stretch| stretch.late == after) {
+        if !stretch.repeats {
+            length = evaluate(&stretch.span.len, call);
+        }
+        if length != 0 {
+            let address = Address(evaluate(&stretch.span.at, call));
+            let kind = stretch.kind;
+            thread.emit(probe, spot, EventKind::Range { kind, address, length });
         }
     }
 }

@@ -10,17 +10,39 @@ use crate::thread::ThreadState;
 use raddle_dynamorio::process::{self, SystemCall};
 use raddle_model::{Address, EventKind, Family, ThreadId};
 use raddle_wire::log::State;
+use raddle_wire::options::ProbeOptions;
 use std::ffi::{CStr, CString};
 
 /// From `asm/prctl.h`: the first thread's thread-local block.
 const ARCH_SET_FS: u64 = 0x1002;
 
-/// Is this call shown to us at all? Called for every number the target uses, so it stays cheap.
-pub fn wanted(probe: &Probe, number: i32) -> bool {
-    if probe.wants(Family::Sync) && transfers::is_one(i64::from(number)) {
+/// The calls that mean something in this execution, by number: asked several times for every call the target makes.
+#[derive(Debug)]
+pub struct Wanted([bool; NUMBERS]);
+
+/// More than there are.
+const NUMBERS: usize = 512;
+
+impl Wanted {
+    /// For what was asked.
+    pub fn new(options: &ProbeOptions) -> Wanted {
+        // A futex as such orders nothing, and a call that nobody looks at does not leave the code cache.
+        let deaf_to_futexes = options.detector.is_some() && options.schedule.is_none();
+        let wants = |family| options.wants(family);
+        Wanted(std::array::from_fn(|number| is_wanted(wants, number as i64, deaf_to_futexes)))
+    }
+
+    /// Is this one?
+    pub fn has(&self, number: i32) -> bool {
+        usize::try_from(number).is_ok_and(|number| number < NUMBERS && self.0[number])
+    }
+}
+
+fn is_wanted(wants: impl Fn(Family) -> bool, number: i64, deaf_to_futexes: bool) -> bool {
+    if wants(Family::Sync) && transfers::is_one(number) {
         return true;
     }
-    match i64::from(number) {
+    match number {
         libc::SYS_arch_prctl
         | libc::SYS_clone
         | libc::SYS_clone3
@@ -39,9 +61,13 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
         | libc::SYS_signalfd4
         | libc::SYS_exit
         | libc::SYS_exit_group => true,
-        libc::SYS_futex => probe.wants(Family::Sync),
-        libc::SYS_prctl => probe.wants(Family::Thread),
-        libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => probe.wants(Family::Memory),
+        libc::SYS_futex => wants(Family::Sync) && !deaf_to_futexes,
+        libc::SYS_prctl => wants(Family::Thread),
+        libc::SYS_mmap
+        | libc::SYS_munmap
+        | libc::SYS_mremap
+        | libc::SYS_mprotect
+        | libc::SYS_pkey_mprotect => wants(Family::Memory),
         libc::SYS_write
         | libc::SYS_pwrite64
         | libc::SYS_writev
@@ -52,16 +78,18 @@ pub fn wanted(probe: &Probe, number: i32) -> bool {
         | libc::SYS_sendmmsg
         | libc::SYS_sendfile
         | libc::SYS_copy_file_range
-        | libc::SYS_splice => probe.wants(Family::Output),
+        | libc::SYS_splice => wants(Family::Output),
         _ => false,
     }
 }
 
 /// The call is about to be made.
 pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
-    let spot = spot(probe, thread, call);
-    let argument = |i| call.argument(i);
-    let arguments = [0, 1, 2, 3, 4, 5].map(argument);
+    let state = call.state();
+    let [_, _, rdx, _, rsp, rbp, rsi, rdi, r8, r9, r10, ..] = state.general;
+    let arguments = [rdi, rsi, rdx, r10, r8, r9];
+    let argument = |i: u32| arguments[i as usize];
+    let spot = modules::spot(probe, thread, state.pc.wrapping_sub(INSTRUCTION), rsp, rbp);
     thread.system_call = arguments;
     if let Some(analysis) = &probe.analysis {
         // It may wait here for long, or become two.
@@ -107,11 +135,11 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
             probe.monitor.masks.before_descriptor(dispositions, argument(1), argument(2));
         }
         libc::SYS_rt_sigreturn => {
-            probe.monitor.masks.before_return(call.state().general[4]);
+            probe.monitor.masks.before_return(rsp);
             hooks::leave_handler(probe, thread, spot);
         }
         libc::SYS_exit => threads::await_births(probe),
-        libc::SYS_futex => futex(probe, thread, call, spot),
+        libc::SYS_futex => futex(probe, thread, arguments, spot),
         libc::SYS_arch_prctl if argument(0) == ARCH_SET_FS => {
             set_handle(probe, argument(1), thread.id)
         }
@@ -138,7 +166,7 @@ pub fn before(probe: &Probe, thread: &mut ThreadState, call: &mut SystemCall<'_>
             thread.emit(probe, spot, EventKind::Free { address, size });
         }
         _ => {
-            if let Some(event) = output(call) {
+            if let Some(event) = output(i64::from(call.number), arguments) {
                 thread.emit(probe, spot, event);
             }
         }
@@ -151,8 +179,10 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
     let arguments = thread.system_call;
     let [first, second, third, ..] = arguments;
     if thread.log().is_some() && transfers::is_one(i64::from(call.number)) {
-        let spot = spot(probe, thread, call);
-        transfers::after(probe, thread, i64::from(call.number), arguments, result, spot);
+        let number = i64::from(call.number);
+        transfers::after(probe, thread, number, arguments, result, |thread| {
+            spot(probe, thread, call)
+        });
     }
     match i64::from(call.number) {
         libc::SYS_clone | libc::SYS_clone3 if makes_thread(first, call.number) => {
@@ -184,7 +214,11 @@ pub fn after(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
             let size = if is_mmap { second } else { third };
             let address = Address(result as u64);
             thread.emit(probe, spot, EventKind::Allocate { address, size });
+            modules::unmark_pages(probe, result as u64, size);
             watch_windows(probe, result as u64, size);
+        }
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect if third & libc::PROT_WRITE as u64 != 0 => {
+            modules::unmark_pages(probe, first, second);
         }
         _ => {}
     }
@@ -205,9 +239,10 @@ pub fn is_error(result: i64) -> bool {
     (-4095..0).contains(&result)
 }
 
+/// Bytes of `syscall`, which the program counter has already passed.
+const INSTRUCTION: u64 = 2;
+
 fn spot(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) -> Spot {
-    /// Bytes of `syscall`, which the program counter has already passed.
-    const INSTRUCTION: u64 = 2;
     let state = call.state();
     let pc = state.pc.wrapping_sub(INSTRUCTION);
     modules::spot(probe, thread, pc, state.general[4], state.general[5])
@@ -288,9 +323,9 @@ pub fn is_futex_wait(operation: u64) -> bool {
     )
 }
 
-fn futex(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: Spot) {
-    let (address, operation) = (Address(call.argument(0)), call.argument(1));
-    let value = call.argument(2) as u32;
+fn futex(probe: &Probe, thread: &mut ThreadState, arguments: [u64; 6], spot: Spot) {
+    let [address, operation, value, ..] = arguments;
+    let (address, value) = (Address(address), value as u32);
     if is_futex_wait(operation) {
         thread.emit(probe, spot, EventKind::FutexWait { address, expected: value });
         return;
@@ -311,9 +346,9 @@ fn futex(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: S
 }
 
 /// What a call of the write family is about to write.
-fn output(call: &SystemCall<'_>) -> Option<EventKind> {
-    let argument = |i| call.argument(i);
-    let (descriptor, length) = match i64::from(call.number) {
+fn output(number: i64, arguments: [u64; 6]) -> Option<EventKind> {
+    let argument = |i: usize| arguments[i];
+    let (descriptor, length) = match number {
         libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => (argument(0), argument(2)),
         libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => {
             (argument(0), vector_length(argument(1), argument(2)))

@@ -142,7 +142,8 @@ pub fn before(
     spot: Spot,
 ) {
     let channels = &probe.monitor.channels;
-    let channel = |descriptor: u64| SyncObject::Channel(channels.of(descriptor as i32));
+    let known = &mut thread.channels;
+    let mut channel = |descriptor: u64| SyncObject::Channel(channels.of(known, descriptor as i32));
     let object = match number {
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo if arguments[1] != 0 => {
             SyncObject::Signal(arguments[1] as u32)
@@ -201,13 +202,14 @@ pub fn after(
     number: i64,
     arguments: [u64; 6],
     result: i64,
-    spot: Spot,
+    spot: impl Fn(&mut ThreadState) -> Spot,
 ) {
     if let Some(path) = looked_up_path(number) {
         // Also when it was found to stand for nothing.
         let path = arguments[path];
         if probe.monitor.channels.is_named(&format!("path {}", target::string(path, 4096))) {
             let object = path_channel(probe, path);
+            let spot = spot(thread);
             thread.emit(probe, spot, EventKind::Acquire { object });
         }
         return;
@@ -217,8 +219,14 @@ pub fn after(
     }
     let channels = &probe.monitor.channels;
     let descriptor = arguments[0] as i32;
-    let mut acquire = |object| thread.emit(probe, spot, EventKind::Acquire { object });
-    let mut acquire_from = |descriptor: i32| acquire(SyncObject::Channel(channels.of(descriptor)));
+    let acquire = |thread: &mut ThreadState, object| {
+        let spot = spot(thread);
+        thread.emit(probe, spot, EventKind::Acquire { object });
+    };
+    let acquire_from = |thread: &mut ThreadState, descriptor: i32| {
+        let channel = channels.of(&mut thread.channels, descriptor);
+        acquire(thread, SyncObject::Channel(channel));
+    };
     match number {
         libc::SYS_socketpair => {
             let end = |i: u64| target::half(arguments[3] + 4 * i).map_or(-1, |fd| fd as i32);
@@ -231,16 +239,16 @@ pub fn after(
             channels.copied(descriptor, result as i32);
         }
         libc::SYS_accept | libc::SYS_accept4 => {
-            acquire(SyncObject::Channel(channels.named(CONNECTIONS)));
+            acquire(thread, SyncObject::Channel(channels.named(CONNECTIONS)));
         }
-        libc::SYS_rt_sigtimedwait => acquire(SyncObject::Signal(result as u32)),
+        libc::SYS_rt_sigtimedwait => acquire(thread, SyncObject::Signal(result as u32)),
         libc::SYS_msgrcv => {
-            acquire(SyncObject::Channel(channels.named(&queue("message", arguments[0]))));
+            acquire(thread, SyncObject::Channel(channels.named(&queue("message", arguments[0]))));
         }
         libc::SYS_semop | libc::SYS_semtimedop
             if operations(arguments).any(|change| change <= 0) =>
         {
-            acquire(SyncObject::Channel(channels.named(&queue("semaphore", arguments[0]))));
+            acquire(thread, SyncObject::Channel(channels.named(&queue("semaphore", arguments[0]))));
         }
         libc::SYS_poll | libc::SYS_ppoll if result > 0 => {
             // struct pollfd: descriptor, events asked for, events found.
@@ -248,7 +256,7 @@ pub fn after(
                 let Some(row) = target::word(arguments[0] + 8 * i) else { break };
                 let found = (row >> 48) as i16;
                 if found & !(libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND) != 0 {
-                    acquire_from(row as i32);
+                    acquire_from(thread, row as i32);
                 }
             }
         }
@@ -257,11 +265,11 @@ pub fn after(
             for word in 0..count.div_ceil(64) {
                 let bits = target::word(arguments[1] + 8 * word).unwrap_or(0);
                 let ready = (0..64).filter(|bit| bits >> bit & 1 != 0);
-                ready.for_each(|bit| acquire_from((64 * word + bit) as i32));
+                ready.for_each(|bit| acquire_from(thread, (64 * word + bit) as i32));
             }
         }
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
-            acquire_from(descriptor);
+            acquire_from(thread, descriptor);
             for i in 0..(result as u64).min(ELEMENTS) {
                 let row = arguments[1] + 12 * i;
                 let (Some(found), Some(data)) = (target::half(row), target::word(row + 4)) else {
@@ -270,12 +278,14 @@ pub fn after(
                 if found & !(libc::EPOLLOUT as u32) != 0
                     && let Some(ready) = channels.watched_as(descriptor, data)
                 {
-                    acquire_from(ready);
+                    acquire_from(thread, ready);
                 }
             }
         }
-        libc::SYS_sendfile => acquire_from(arguments[1] as i32),
-        libc::SYS_splice | libc::SYS_tee | libc::SYS_copy_file_range => acquire_from(descriptor),
+        libc::SYS_sendfile => acquire_from(thread, arguments[1] as i32),
+        libc::SYS_splice | libc::SYS_tee | libc::SYS_copy_file_range => {
+            acquire_from(thread, descriptor)
+        }
         // At the end of a pipe, too: whoever closed it comes before.
         _ if is_receiving(number)
             && !matches!(
@@ -283,7 +293,7 @@ pub fn after(
                 libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6
             ) =>
         {
-            acquire_from(descriptor);
+            acquire_from(thread, descriptor);
         }
         _ => {}
     }

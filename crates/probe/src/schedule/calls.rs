@@ -14,6 +14,9 @@ use raddle_schedule::told::PROCESSORS;
 use std::sync::atomic::Ordering;
 
 const SYS_FUTEX_WAITV: i64 = 449;
+/// `futex_wake`, `futex_wait` and `futex_requeue`: the call by its parts, since Linux 6.7.
+const SYS_FUTEX_PARTS: std::ops::RangeInclusive<i64> = 454..=456;
+const SYS_IO_PGETEVENTS: i64 = 333;
 
 /// Answers a call; `None` leaves it to the kernel.
 pub fn answer(
@@ -64,6 +67,8 @@ pub fn answer(
             return Some(0);
         }
         libc::SYS_sysinfo => return Some(told::machine(scheduler, call.argument(0))),
+        // Whoever makes them knows what to do where they are not there.
+        number if SYS_FUTEX_PARTS.contains(&number) => return Some(-i64::from(libc::ENOSYS)),
         // The kernel would write there which processor it is.
         libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
@@ -111,13 +116,12 @@ fn wait_for(
     thread: &mut ThreadState,
     call: &mut SystemCall<'_>,
 ) -> Option<i64> {
-    let number = i64::from(call.number);
     if let Some(result) = descriptors::answer(scheduler, probe, thread, call) {
         return Some(result);
     }
     let alone = !scheduler.waits_here(thread);
     let retried = (!alone).then(|| retry(scheduler, probe, thread, call)).flatten();
-    if retried.is_none() && !alone && blocks_otherwise(number) {
+    if retried.is_none() && !alone && blocks_otherwise(call) {
         go_outside(scheduler, probe, thread);
     }
     retried
@@ -132,7 +136,7 @@ pub fn returned(
 ) {
     let number = i64::from(call.number);
     let result = call.result();
-    if blocks_otherwise(number) {
+    if may_block_otherwise(number) {
         come_back(scheduler, probe, thread);
     }
     scheduler.show_senders(number, thread.call_arguments, result);
@@ -441,17 +445,53 @@ fn waits_for_semaphores([_, operations, count, ..]: [u64; 6]) -> bool {
 
 /// Calls that may block and that we cannot wait for in the kernel's stead. They are made without the
 /// turn: others run meanwhile, and when it ends is not ours to say.
-fn blocks_otherwise(number: i64) -> bool {
+fn may_block_otherwise(number: i64) -> bool {
     matches!(
         number,
         libc::SYS_rt_sigsuspend
             | libc::SYS_splice
+            | libc::SYS_tee
+            | libc::SYS_vmsplice
             | libc::SYS_sendfile
             | libc::SYS_io_getevents
+            | SYS_IO_PGETEVENTS
+            | libc::SYS_io_uring_enter
             | libc::SYS_mq_timedreceive
             | libc::SYS_mq_timedsend
+            | libc::SYS_recvmmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_open
+            | libc::SYS_openat
+            | libc::SYS_openat2
             | libc::SYS_vfork
     )
+}
+
+/// Is this such a call, and would it block?
+fn blocks_otherwise(call: &SystemCall<'_>) -> bool {
+    let argument = |i| call.argument(i);
+    let waits = |flags: u64, but: i32| {
+        let flags_of = kernel::flags_of(argument(0) as i32);
+        flags & but as u64 == 0 && flags_of & libc::O_NONBLOCK == 0
+    };
+    match i64::from(call.number) {
+        // For every message that there is room for.
+        libc::SYS_recvmmsg => waits(argument(3), libc::MSG_DONTWAIT | libc::MSG_WAITFORONE),
+        libc::SYS_sendmmsg => waits(argument(3), libc::MSG_DONTWAIT),
+        // Of a pipe with a name, for somebody at its other end.
+        libc::SYS_open => opens_pipe(libc::AT_FDCWD as u64, argument(0), argument(1)),
+        libc::SYS_openat => opens_pipe(argument(0), argument(1), argument(2)),
+        libc::SYS_openat2 => {
+            opens_pipe(argument(0), argument(1), target::word(argument(2)).unwrap_or(0))
+        }
+        number => may_block_otherwise(number),
+    }
+}
+
+fn opens_pipe(directory: u64, path: u64, flags: u64) -> bool {
+    let flags = flags as i32;
+    let waits = flags & (libc::O_NONBLOCK | libc::O_PATH) == 0;
+    waits && flags & libc::O_ACCMODE != libc::O_RDWR && kernel::is_pipe(directory, path)
 }
 
 fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {

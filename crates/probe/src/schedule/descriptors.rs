@@ -1,7 +1,8 @@
 //! Waiting for descriptors: a call that would block is made when it will not.
 //!
-//! Readiness is asked again after every wake, because two may wait for one byte. A write that is
-//! longer than what a pipe takes at once is made in pieces.
+//! Readiness is asked again after every wake, because two may wait for one byte. What is longer than what a pipe or
+//! a socket takes at once is written in pieces, and what is to be read whole is read as it comes: the kernel would wait
+//! for the rest, and nobody could send or take it meanwhile.
 
 use super::table::{Wait, Woken};
 use super::{Scheduler, streams};
@@ -11,6 +12,7 @@ use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::{self, SystemCall};
 use raddle_schedule::Step;
+use std::cell::Cell;
 
 /// What a pipe or socket that is ready for writing takes without blocking: a page.
 pub const PIECE: u64 = 4096;
@@ -60,22 +62,94 @@ pub fn answer(
     if number == libc::SYS_connect {
         return Some(waiting.connect(call.argument(1), call.argument(2)));
     }
-    if matches!(number, libc::SYS_write | libc::SYS_writev) && takes_pieces(descriptor) {
-        let pieces = match number {
-            libc::SYS_write => vec![(call.argument(1), call.argument(2))],
-            _ => vectors(call.argument(1), call.argument(2)),
-        };
-        let all: u64 = pieces.iter().map(|p| p.1).sum();
-        if all > PIECE {
-            return Some(waiting.write(&pieces));
-        }
+    let arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
+    if let Some(parts) = Parts::written(number, arguments)
+        && takes_pieces(descriptor, number)
+        && parts.length() > PIECE
+    {
+        return Some(waiting.write(&parts));
+    }
+    if let Some(parts) = Parts::read_whole(number, arguments) {
+        return Some(waiting.read(&parts));
     }
     (!waiting.until_ready()).then_some(-i64::from(libc::EINTR))
 }
 
-fn takes_pieces(descriptor: i32) -> bool {
+/// May what is written there be written in pieces? Not a message, which is one.
+fn takes_pieces(descriptor: i32, number: i64) -> bool {
     let kind = kernel::mode_of(descriptor).map(|mode| mode & libc::S_IFMT);
-    matches!(kind, Some(libc::S_IFIFO | libc::S_IFSOCK))
+    match kind {
+        Some(libc::S_IFIFO) => true,
+        Some(libc::S_IFSOCK) if matches!(number, libc::SYS_write | libc::SYS_writev) => true,
+        Some(libc::S_IFSOCK) => {
+            let kind = sockets::option(descriptor, (libc::SOL_SOCKET, libc::SO_TYPE));
+            kind == Ok(libc::SOCK_STREAM)
+        }
+        _ => false,
+    }
+}
+
+/// What a call writes or reads, piece by piece.
+struct Parts {
+    memory: Vec<(u64, u64)>,
+    /// Of a call that sends or receives.
+    flags: Option<u64>,
+    /// The message, if it has more than its bytes (descriptors, say), which go with the first of them.
+    message: Option<u64>,
+}
+
+impl Parts {
+    /// Of a call that writes.
+    fn written(number: i64, [_, first, second, third, ..]: [u64; 6]) -> Option<Parts> {
+        let plain = |memory| Parts { memory, flags: None, message: None };
+        Some(match number {
+            libc::SYS_write => plain(vec![(first, second)]),
+            libc::SYS_writev => plain(vectors(first, second)),
+            libc::SYS_sendto => Parts { flags: Some(third), ..plain(vec![(first, second)]) },
+            libc::SYS_sendmsg => Parts::message(first, second)?,
+            _ => return None,
+        })
+    }
+
+    /// Of a call that reads until there is no room left.
+    fn read_whole(number: i64, [_, first, second, third, ..]: [u64; 6]) -> Option<Parts> {
+        let is_whole = |flags: u64| {
+            let (whole, but) = (libc::MSG_WAITALL as u64, libc::MSG_PEEK as u64);
+            flags & whole != 0 && flags & but == 0
+        };
+        match number {
+            libc::SYS_recvfrom if is_whole(third) => {
+                Some(Parts { memory: vec![(first, second)], flags: Some(third), message: None })
+            }
+            libc::SYS_recvmsg if is_whole(second) => {
+                Some(Parts { message: Some(first), ..Parts::message(first, second)? })
+            }
+            _ => None,
+        }
+    }
+
+    /// struct msghdr: name and its length, vector and its length, what else and its length, flags.
+    fn message(at: u64, flags: u64) -> Option<Parts> {
+        let field = |i: u64| target::word(at + 8 * i);
+        let memory = vectors(field(2)?, field(3)?);
+        let message = (field(5)? != 0).then_some(at);
+        Some(Parts { memory, flags: Some(flags), message })
+    }
+
+    fn length(&self) -> u64 {
+        self.memory.iter().map(|part| part.1).sum()
+    }
+
+    /// What is left after so many bytes, at most so much of it in one go.
+    fn after(&self, mut done: u64, most: u64) -> Option<(u64, u64)> {
+        for &(start, length) in &self.memory {
+            if done < length {
+                return Some((start + done, (length - done).min(most)));
+            }
+            done -= length;
+        }
+        None
+    }
 }
 
 /// The stretches of memory that an array of `iovec` names.
@@ -97,11 +171,20 @@ impl Waiting<'_> {
     /// False when a signal came instead.
     fn until_ready(&mut self) -> bool {
         let wanted = Descriptor { fd: self.descriptor, events: self.events, revents: 0 };
+        let reader = match self.events == libc::POLLOUT {
+            true => streams::reader(self.scheduler, self.descriptor),
+            false => None,
+        };
         loop {
-            if kernel::poll(&mut [wanted], 0) != Some(false) {
-                return true;
-            }
-            let wait = Wait::Descriptors(vec![wanted]);
+            let wait = match reader {
+                Some(reader) if !streams::has_room(reader) => Wait::Room(reader),
+                // The kernel may still have to acknowledge what was read: that takes its time, but nobody's turn.
+                Some(_) if kernel::poll(&mut [wanted], streams::DELIVERY) == Some(true) => {
+                    return true;
+                }
+                None if kernel::poll(&mut [wanted], 0) != Some(false) => return true,
+                _ => Wait::Descriptors(vec![wanted]),
+            };
             if self.scheduler.block(self.probe, self.thread, wait, None, self.step)
                 == Woken::Interrupted
             {
@@ -152,29 +235,83 @@ impl Waiting<'_> {
     }
 
     /// A blocking write of all of it.
-    fn write(&mut self, pieces: &[(u64, u64)]) -> i64 {
-        let mut written = 0;
-        for &(start, length) in pieces {
-            let mut done = 0;
-            while done < length {
-                let result = if self.until_ready() {
-                    let size = (length - done).min(PIECE);
-                    let descriptor = self.descriptor as u64;
-                    kernel::call(libc::SYS_write, [descriptor, start + done, size, 0, 0, 0])
-                } else {
-                    -i64::from(libc::EINTR)
-                };
-                match result {
-                    n if n > 0 => {
-                        streams::sent(self.scheduler, self.descriptor);
-                        done += n as u64;
-                        written += n;
-                    }
-                    error => return if written > 0 { written } else { error },
+    fn write(&mut self, parts: &Parts) -> i64 {
+        let descriptor = self.descriptor as u64;
+        let now = |flags: u64| flags | libc::MSG_DONTWAIT as u64;
+        self.all(
+            parts,
+            PIECE,
+            || false,
+            |first, (start, size)| match (parts.flags, parts.message) {
+                (None, _) => kernel::call(libc::SYS_write, [descriptor, start, size, 0, 0, 0]),
+                (Some(flags), Some(message)) if first => {
+                    kernel::call(libc::SYS_sendmsg, [descriptor, message, now(flags), 0, 0, 0])
                 }
+                (Some(flags), _) => {
+                    kernel::call(libc::SYS_sendto, [descriptor, start, size, now(flags), 0, 0])
+                }
+            },
+        )
+    }
+
+    /// A blocking read until all of it is there, or nothing more comes.
+    fn read(&mut self, parts: &Parts) -> i64 {
+        let descriptor = self.descriptor as u64;
+        let flags = parts.flags.unwrap_or(0) & !(libc::MSG_WAITALL as u64);
+        let now = flags | libc::MSG_DONTWAIT as u64;
+        let is_over = Cell::new(false);
+        self.all(
+            parts,
+            u64::MAX,
+            || is_over.get(),
+            |first, (start, size)| match parts.message {
+                Some(message) if first => {
+                    let result =
+                        kernel::call(libc::SYS_recvmsg, [descriptor, message, now, 0, 0, 0]);
+                    // What comes with descriptors is a whole by itself.
+                    is_over.set(target::word(message + 40) != Some(0));
+                    result
+                }
+                _ if is_over.get() => 0,
+                _ => kernel::call(libc::SYS_recvfrom, [descriptor, start, size, now, 0, 0]),
+            },
+        )
+    }
+
+    /// Makes a call for one part after the other, whenever it would not wait or there is nothing more to wait for;
+    /// it is told which is the first of them.
+    fn all(
+        &mut self,
+        parts: &Parts,
+        most: u64,
+        is_over: impl Fn() -> bool,
+        make: impl Fn(bool, (u64, u64)) -> i64,
+    ) -> i64 {
+        let mut done = 0;
+        while let Some(part) = parts.after(done, most) {
+            let result = match is_over() || self.until_ready() {
+                true => make(done == 0, part),
+                false => -i64::from(libc::EINTR),
+            };
+            match result {
+                n if n > 0 => {
+                    if self.events == libc::POLLOUT {
+                        streams::sent(self.scheduler, self.descriptor);
+                    }
+                    done += n as u64;
+                }
+                // Ready, but not for this: it is tried again.
+                error if error == -i64::from(libc::EAGAIN) => {
+                    let (scheduler, probe, step) = (self.scheduler, self.probe, self.step);
+                    let woken = scheduler.block(probe, self.thread, Wait::Retry, None, step);
+                    if woken == Woken::Interrupted {
+                        return if done > 0 { done as i64 } else { -i64::from(libc::EINTR) };
+                    }
+                }
+                end => return if done > 0 { done as i64 } else { end },
             }
         }
-        written
+        done as i64
     }
 }
 

@@ -5,10 +5,18 @@
 //! ends are here, neither saves anybody anything, and each makes the order of arrivals, and with it what `epoll_wait`
 //! returns, depend on how busy the machine is. So what was sent is pushed, and acknowledged at once. Both are done
 //! through options of the sockets that are as they were afterwards.
+//!
+//! How much a connection holds that nobody has read is the kernel's to say as well, and goes by how fast it was until
+//! then. So who waits to write waits for less: for this much at most to be unread.
 
 use super::Scheduler;
 use crate::memory::sockets;
 use std::collections::BTreeSet;
+
+/// Bytes that nobody has read: less than any connection takes from the beginning.
+const UNREAD: i32 = 16 * 1024;
+/// Nanoseconds that the kernel may take to acknowledge what was read: it waits for company.
+pub const DELIVERY: u64 = 1_000_000_000;
 
 /// The TCP sockets of the process, by descriptor.
 #[derive(Debug, Default)]
@@ -58,23 +66,41 @@ pub fn sends(number: i64) -> bool {
 
 /// Something was sent by this descriptor: lets it arrive, if the other end is here.
 pub fn sent(scheduler: &Scheduler, descriptor: i32) {
-    let streams: Vec<i32> = {
-        let streams = &scheduler.lock().streams.0;
-        if !streams.contains(&descriptor) {
-            return;
-        }
-        streams.iter().copied().filter(|other| *other != descriptor).collect()
-    };
+    if !scheduler.lock().streams.0.contains(&descriptor) {
+        return;
+    }
     let Some([here, there]) = sockets::ends(descriptor) else { return };
     if host(&here) != host(&there) {
         return;
     }
     push(descriptor);
     // The other end may not have been accepted yet; then nobody sees what it has.
-    let back = Some([there, here]);
-    if let Some(other) = streams.into_iter().find(|other| sockets::ends(*other) == back) {
-        sockets::set_option(other, (libc::IPPROTO_TCP, libc::TCP_QUICKACK), 1);
+    let Some(other) = other_end(scheduler, descriptor, [there, here]) else { return };
+    sockets::set_option(other, (libc::IPPROTO_TCP, libc::TCP_QUICKACK), 1);
+}
+
+/// The descriptor by which this very process reads what it sends by this one.
+pub fn reader(scheduler: &Scheduler, descriptor: i32) -> Option<i32> {
+    if !scheduler.lock().streams.0.contains(&descriptor) {
+        return None;
     }
+    let [here, there] = sockets::ends(descriptor)?;
+    if host(&here) != host(&there) {
+        return None;
+    }
+    other_end(scheduler, descriptor, [there, here])
+}
+
+/// Is there room for more that is to be read by this descriptor? One that was closed takes everything.
+pub fn has_room(reader: i32) -> bool {
+    sockets::unread(reader) < UNREAD
+}
+
+/// The descriptor with these two addresses, from its side.
+fn other_end(scheduler: &Scheduler, descriptor: i32, ends: [Vec<u8>; 2]) -> Option<i32> {
+    let streams: Vec<i32> = scheduler.lock().streams.0.iter().copied().collect();
+    let back = Some(ends);
+    streams.into_iter().find(|other| *other != descriptor && sockets::ends(*other) == back)
 }
 
 /// Which machine: a `sockaddr_in` or `sockaddr_in6` without port, flow and scope.

@@ -74,6 +74,8 @@ pub enum Wait {
     Time,
     /// One of these to be ready.
     Descriptors(Vec<Descriptor>),
+    /// Room in a connection with another thread, which reads by this descriptor.
+    Room(i32),
     /// Something that is found out by trying again.
     Retry,
     /// A signal that it takes by asking for it, and finds out about by trying again.

@@ -5,7 +5,7 @@
 
 use super::stuck::Why;
 use super::table::{Wait, Woken};
-use super::{ALONE, QUANTUM, Scheduler, State};
+use super::{ALONE, QUANTUM, Scheduler, State, streams};
 use crate::memory::kernel::{self, Descriptor};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
@@ -331,7 +331,7 @@ impl Scheduler {
             match entry.wait {
                 Wait::Retry | Wait::Signal => entry.wake(Woken::Came(0)),
                 Wait::Nothing | Wait::Outside | Wait::Recorded => {}
-                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) => {
+                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) | Wait::Room(_) => {
                     if entry.turn.poked.swap(false, Ordering::AcqRel) {
                         entry.wake(Woken::Interrupted);
                     }
@@ -406,9 +406,12 @@ impl Wait {
     /// Does its end depend on somebody else than the target?
     pub fn is_outside(&self) -> bool {
         match self {
-            Wait::Descriptors(_) | Wait::Retry | Wait::Signal | Wait::Outside | Wait::Recorded => {
-                true
-            }
+            Wait::Descriptors(_)
+            | Wait::Room(_)
+            | Wait::Retry
+            | Wait::Signal
+            | Wait::Outside
+            | Wait::Recorded => true,
             Wait::Nothing | Wait::Futex { .. } | Wait::Time => false,
         }
     }
@@ -433,6 +436,7 @@ impl State {
         for entry in self.table.iter_mut() {
             let ready = match &mut entry.wait {
                 Wait::Descriptors(list) => kernel::poll(list, 0) == Some(true),
+                Wait::Room(reader) => streams::has_room(*reader),
                 Wait::Retry | Wait::Signal => tries,
                 _ => false,
             };

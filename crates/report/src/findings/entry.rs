@@ -3,7 +3,7 @@
 use super::schema::{Failure, Finding, Harm, Report};
 
 /// One item of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Entry<'a> {
     /// Something a detector found.
     Finding(&'a Finding),

@@ -2,7 +2,8 @@
 //! one, counted; findings and failing executions are numbered anew.
 
 use super::group;
-use super::schema::{Finding, Report};
+use super::schema::{Finding, Report, Thread};
+use raddle_model::ThreadId;
 
 /// Puts reports together; none if there are none. What was run, threads and outcome are the
 /// first's, because a merged report has no single answer; processes tell the threads apart, so the
@@ -12,18 +13,24 @@ pub fn merge(reports: Vec<Report>) -> Option<Report> {
     let mut merged = reports.next()?;
     let mut all: Vec<Finding> = std::mem::take(&mut merged.findings);
     for (at, report) in reports.enumerate() {
-        // Thread numbers begin anew in each execution.
-        let process = |known: Option<u32>| known.or(Some(at as u32 + 2));
-        for mut thread in report.threads {
-            thread.process = process(thread.process);
+        // Thread numbers begin anew in each execution. One that has the same number, name and creator in
+        // both is the same to a reader.
+        let (same, others): (Vec<Thread>, Vec<Thread>) =
+            report.threads.into_iter().partition(|thread| merged.threads.contains(thread));
+        let process = |known: Option<u32>, thread: ThreadId| {
+            let is_same = same.iter().any(|same| same.id == thread && same.process == known);
+            if is_same { known } else { known.or(Some(at as u32 + 2)) }
+        };
+        for mut thread in others {
+            thread.process = process(thread.process, thread.id);
             merged.threads.push(thread);
         }
         for mut finding in report.findings {
             for access in &mut finding.accesses {
-                access.process = process(access.process);
+                access.process = process(access.process, access.thread);
             }
             for wait in &mut finding.waits {
-                wait.process = process(wait.process);
+                wait.process = process(wait.process, wait.thread);
             }
             if finding.target.is_none() && report.target != merged.target {
                 finding.target = Some(report.target.clone());
@@ -98,6 +105,29 @@ mod tests {
         assert!(merged.findings.iter().all(|finding| finding.target.is_none()));
         let process = merged.findings[2].accesses[0].process;
         assert!(merged.thread(merged.findings[2].accesses[0].thread, process).is_some());
+    }
+
+    #[test]
+    fn only_threads_that_differ_are_told_apart() {
+        let (one, mut other) = (typed::bank(), typed::bank());
+        other.findings.truncate(1);
+        let access = |at: usize| other.findings[0].accesses[at].thread;
+        let (changed, same) = (access(0), access(1));
+        assert_ne!(changed, same);
+        for frame in &mut other.findings[0].accesses[0].stack {
+            frame.line = Some(99);
+        }
+        let thread = other.threads.iter_mut().find(|thread| thread.id == changed).unwrap();
+        thread.name = Some("another".into());
+        let threads = one.threads.len();
+        let merged = merge(vec![one, other]).unwrap();
+        assert_eq!(merged.threads.len(), threads + 1);
+        let is_new = |finding: &&Finding| finding.accesses[0].stack[0].line == Some(99);
+        let new = merged.findings.iter().find(is_new).unwrap();
+        assert_eq!(new.accesses[0].process, Some(2));
+        assert_eq!(new.accesses[1].process, None);
+        let named = merged.thread(changed, Some(2)).unwrap();
+        assert_eq!(named.name.as_deref(), Some("another"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "raddle-report/1";
 
 /// Everything that is known of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -147,7 +147,7 @@ pub struct Summary {
 }
 
 /// Something wrong with the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its name in this run: `R1`.
     pub id: String,

@@ -5,7 +5,7 @@ use crate::findings::schema::{
     Classification, Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind,
     Values, Verdict,
 };
-use crate::findings::{Report, typed};
+use crate::findings::{Rate, Report, typed};
 use raddle_model::ThreadId;
 use serde_json::Value;
 use std::path::Path;
@@ -39,6 +39,7 @@ fn bank() -> Report {
         seed: Some("18446744073709551615".into()),
         trials: 3,
         hits: 2,
+        interval: Rate { hits: 2, trials: 3 }.interval(),
         effects: vec![Effect {
             order: 1,
             effect: "exit code 1".into(),

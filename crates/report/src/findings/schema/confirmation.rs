@@ -2,12 +2,13 @@
 //! did in each order, and the interleaving around it.
 
 use super::Frame;
+use crate::findings::Interval;
 use raddle_model::ThreadId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What came of trying to make a finding happen.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// It happened.
     pub confirmed: bool,
@@ -23,6 +24,9 @@ pub struct Confirmation {
     /// Of them those where it happened.
     #[serde(default)]
     pub hits: u64,
+    /// How often it happens, by that: between which proportions of executions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
     /// Of them those that Raddle itself failed in.
     #[serde(default)]
     pub failed: u64,
