@@ -101,7 +101,9 @@ impl Analysis {
         if !fast.planes().covers(start, end) {
             return true;
         }
-        if side == Side::Read && fast.planes().is_constant((start, end)) {
+        // Of an instruction's access it is better stamped: inserted code then knows it.
+        let by_function = thread.site.is_none();
+        if by_function && side == Side::Read && fast.planes().is_constant((start, end)) {
             return true;
         }
         let stamped = thread.middle.as_mut().is_some_and(|middle| middle.take_look());
