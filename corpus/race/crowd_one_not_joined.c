@@ -9,8 +9,7 @@ int table[4] = { 1, 2, 3, 4 };
 static void *work(void *unused)
 {
     pthread_barrier_wait(&all);
-    int seen = table[2]; // race: table
-    return seen < 9 ? unused : NULL;
+    return table[2] < 9 ? unused : NULL; // race: table
 }
 
 int main(void)
