@@ -1,8 +1,9 @@
 //! Executions that failed: one of each kind is kept, once a replay of it has failed the same way.
 //!
 //! Where the replay does not, something other than the schedule made the program fail. With several executions at a
-//! time that is most often another of them, by a file that both use: such a failure is no finding, and from then on they
-//! are made one at a time. With one at a time the program has failed by itself: that is told, and that it was not repeated.
+//! time that is most often another of them, by a file that both use: unless it fails once more when it is executed alone,
+//! such a failure is no finding, and from then on executions are made one at a time. Alone the program has failed by itself: that is
+//! told, and that it was not repeated.
 
 use crate::arguments::Verbosity;
 use crate::confirm::tally::effect_of;
@@ -67,8 +68,8 @@ impl Failures {
         self.kept.first()
     }
 
-    /// Replays what is new, one after the other, and keeps what was repeated; with `alone`, if no other execution was
-    /// under way, the rest as well. Returns the effects that were not repeated.
+    /// Replays what is new, one after the other, and keeps what was repeated, and what has failed alone: with `alone`, if no
+    /// other execution was under way, or now. Returns the effects that were not repeated.
     pub fn check(&mut self, alone: bool, scratch: &Path) -> Result<Vec<String>, Failure> {
         let mut lost = Vec::new();
         for failed in std::mem::take(&mut self.new) {
@@ -80,7 +81,8 @@ impl Failures {
             }
             // One that ends after all was only slow.
             let is_hang = failed.result.end == Ending::Hang;
-            if other_way.is_none() || (alone && !is_hang) {
+            let by_itself = || Ok::<_, Failure>(alone || fails_alone(&failed, scratch)?);
+            if other_way.is_none() || (!is_hang && by_itself()?) {
                 self.kept.push(failed);
             }
         }
@@ -132,6 +134,17 @@ impl Failures {
         }
         Ok(rows)
     }
+}
+
+/// Does the same plan fail the same way when nothing else is under way?
+fn fails_alone(failed: &Failed, scratch: &Path) -> Result<bool, Failure> {
+    let one = Servers::none(Verbosity { quiet: true, verbose: false });
+    let mut fails = false;
+    run_many(std::slice::from_ref(&failed.plan), &one, scratch, &mut |_, again, _| {
+        fails = again.is_some_and(|again| again.end == failed.result.end);
+        true
+    })?;
+    Ok(fails)
 }
 
 /// How a replay goes another way, if it does.
