@@ -33,6 +33,10 @@
 //! - of a thread's own stack the newest read and write are remembered, whatever locks older ones held;
 //! - the crowd ([`crowd`]) forgets after 2^24 segments, and with it what its members do until each begins its
 //!   next one; beyond [`crowd::MEMBERS`] of them at once, some count as one thread;
+//! - of a granule for which the crowd can have no more rooms (8 million are open), what its later members do is
+//!   looked at and not remembered;
+//! - the probe's assembly looks at others a few accesses late: what it has not looked for when the process is killed outright is
+//!   lost;
 //! - with as many chains as there are slots, a new thread goes on in the chain of one that ended, if there is one, and is
 //!   taken to come after it;
 //! - a thread that another has taken a lock from learns so at once, but the probe's assembly, for what
