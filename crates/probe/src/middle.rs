@@ -13,7 +13,7 @@
 mod path;
 
 use crate::memory::Reservation;
-use crate::memory::shadow::Shadow;
+use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
 use raddle_analyse::fast::crowd::MEMBERS;
@@ -29,6 +29,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const MOST: u64 = 16;
 /// Lines of which the newest note is remembered, on each side, so that accesses to one line make one note.
 const OPEN: usize = 32;
+/// Chunks that are remembered on each side: those of 256 MiB.
+const CHUNKS: usize = 1 << 12;
+/// A word of theirs has the chunk's number, which has so many bits, and five more, below its age.
+const CHUNKS_AGE_AT: u32 = ADDRESS_BITS - CHUNK.trailing_zeros() + 5;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Accesses that are remembered for a thread, and how the row of a site and a stack is found.
@@ -108,6 +112,11 @@ pub struct Middle {
     open: [u64; 2 * OPEN],
     /// Accesses that were added to notes.
     joined: u64,
+    /// By side, where it is remembered of chunks of shadow memory which page was touched first, and whether
+    /// all have been asked for; by chunk, one of so many. See `look.s`.
+    chunks: [u64; 2],
+    /// What such a word begins with: another one whenever shadow memory has been given back.
+    chunks_age: u64,
     /// Those that were, and how many.
     pub journal: Journal,
     /// By slot, the last tick that is ordered before, as the assembly compares it.
@@ -126,6 +135,7 @@ pub struct Middle {
     step_memory: Reservation,
     merged: Reservation,
     limit_memory: Reservation,
+    chunk_memory: Reservation,
     /// Never written.
     empty: Reservation,
 }
@@ -223,6 +233,7 @@ impl Middle {
         let step_memory = Reservation::new(STEPS * ROW_SIZE)?;
         let merged = Reservation::new(MERGES * size_of::<Merge>())?;
         let limit_memory = Reservation::new((MEMBERS + 1) * 8)?;
+        let chunk_memory = Reservation::new(2 * CHUNKS * 8)?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
             std::array::from_fn(
@@ -265,6 +276,8 @@ impl Middle {
             most: if at_once { 1 } else { MOST },
             open: [0; 2 * OPEN],
             joined: 0,
+            chunks: [chunk_memory.start(), chunk_memory.start() + CHUNKS as u64 * 8],
+            chunks_age: 0,
             journal: Journal::default(),
             limits: [0; ROOM],
             loaded: None,
@@ -281,12 +294,14 @@ impl Middle {
             step_memory,
             merged,
             limit_memory,
+            chunk_memory,
             empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
     }
 
-    /// Takes over where the thread stands.
-    pub fn load(&mut self, standing: &Standing) {
+    /// Takes over where the thread stands, and what is there of its shadow.
+    pub fn load(&mut self, standing: &Standing, shadow: &Shadow) {
+        self.chunks_age = shadow.age() << CHUNKS_AGE_AT;
         let slot = standing.slot();
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];

@@ -323,12 +323,11 @@ impl Analysis {
     /// Gives inserted code the thread's current segment and planes.
     fn load_standing(&self, thread: &mut ThreadState) {
         let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
-        if let (Engine::Fast(fast), Some(member)) =
-            (&self.work().engine, standing.member().checked_sub(1))
-        {
+        let Engine::Fast(fast) = &self.work().engine else { return };
+        if let Some(member) = standing.member().checked_sub(1) {
             fast.planes().note_member(member as usize);
         }
-        middle.load(standing);
+        middle.load(standing, fast.planes());
         let (segment, write, read) =
             (standing.current(), middle.key(Side::Write), middle.key(Side::Read));
         thread.slots.set(slot::SEGMENT, segment);

@@ -25,13 +25,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-const ADDRESS_BITS: u32 = 47;
+/// Bits of the target's addresses.
+pub const ADDRESS_BITS: u32 = 47;
 /// Regions of a slot: the cells of its writes and of its reads, and those of older ones.
 const REGIONS: usize = 4;
 /// The first of those for older ones.
 const OLDER_REGIONS: usize = 2;
 /// Keys move lines within this, and nothing else.
-const CHUNK: u64 = 64 * 1024;
+pub const CHUNK: u64 = 64 * 1024;
 
 /// The size of a page, as a power of two.
 pub const PAGE_BITS: u32 = 12;
@@ -76,6 +77,8 @@ pub struct Shadow {
     /// Groups of members that there have been.
     groups: AtomicUsize,
     pool: Mutex<Pool>,
+    /// How often memory was given back.
+    age: AtomicU64,
 }
 
 /// Rooms: see [`raddle_analyse::fast::crowd`]. Members are taken together in groups, so that memory is touched
@@ -112,6 +115,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(false),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            age: AtomicU64::new(0),
             pages: 0x2f10_0000_0000,
         };
         let wide = Shadow {
@@ -124,6 +128,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(false),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            age: AtomicU64::new(0),
             pages: 0x3310_0000_0000,
         };
         /// The kernel places mappings one beside the other: so much room is left for more.
@@ -183,6 +188,7 @@ impl Shadow {
             has_rooms: AtomicBool::new(self.has_rooms.load(Ordering::Acquire)),
             groups: AtomicUsize::new(0),
             pool: Mutex::default(),
+            age: AtomicU64::new(0),
             pages: self.pages,
         }
     }
@@ -300,6 +306,11 @@ impl Shadow {
         let byte =
             || unsafe { AtomicU8::from_ptr((self.pages + (address >> PAGE_BITS)) as *mut u8) };
         self.has(address).then(byte)
+    }
+
+    /// How often memory was given back, for those who remember which was there.
+    pub fn age(&self) -> u64 {
+        self.age.load(Ordering::Relaxed)
     }
 
     /// The windows' size, as a power of two.
@@ -508,6 +519,7 @@ impl Planes for Shadow {
         self.clear_lines(start, first);
         self.clear_lines(last, end);
         self.close_rooms(first, last);
+        self.age.fetch_add(1, Ordering::Relaxed);
         for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
             discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }

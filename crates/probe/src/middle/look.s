@@ -53,6 +53,15 @@
  mov [rax + rbx + {ring} + 8], r8
  inc rdi
  mov [rax + {count}], rdi
+ # What will be looked at of another who shares the line is far away, as a rule: it is asked for now.
+ mov edx, [r9]
+ .if \side == 0
+ or edx, [r9 + 4]
+ .endif
+ and edx, [rax + {others}]
+ and edx, {slots}
+ jnz 4f
+2:
  sub rdi, [rax + {looked}]
  cmp rdi, [rax + {most}]
  jae raddle_look
@@ -61,12 +70,80 @@
  js raddle_look
  raddle_restore
  ret
+4:
+ bsf edx, edx
+ shl edx, 4
+ mov rbx, [rax + rdx + {cell_keys}]
+ xor rbx, rcx
+ prefetcht0 [rbx]
+ .if \side == 0
+ mov rbx, [rax + rdx + {cell_keys} + 8]
+ xor rbx, rcx
+ prefetcht0 [rbx]
+ .endif
+ jmp 2b
 3:
  .if \side
  lock or [r9 + 4], edx
  .else
  lock or [r9], edx
  .endif
+ # Which of the chunk's pages has been here, of those it is remembered for?
+ mov rdi, rcx
+ shr rdi, {chunk_bits}
+ mov ebx, edi
+ and ebx, {chunks_last}
+ shl ebx, 3
+ add rbx, [rax + {chunks} + \side]
+ shl rdi, 5
+ or rdi, [rax + {chunks_age}]
+ mov edx, ecx
+ shr edx, 12
+ and edx, 15
+ or rdi, rdx
+ mov rdx, [rbx]
+ xor rdx, rdi
+ jz 1b
+ cmp rdx, 31
+ ja 5f
+ test byte ptr [rbx], 16
+ jz raddle_populate_\side
+ jmp 1b
+5:
+ mov [rbx], rdi
+ jmp 1b
+# A second page of a chunk of 64 KiB: the kernel gives all of its cells at once. It would give each page twice, first to be
+# read, and when it is written, after telling all processors. Not of stacks, of which little is used, nor for the crowd.
+ .p2align 4
+raddle_populate_\side:
+ or byte ptr [rbx], 16
+ cmp dword ptr [rax + {member}], 0
+ jne 1b
+ cmp rcx, [rax + {stack}]
+ jb 6f
+ cmp rcx, [rax + {stack} + 8]
+ jb 1b
+6:
+ mov [rax + {looking}], rcx
+ mov [rax + {looking} + 8], r11
+ mov [rax + {looking} + 16], rsi
+ mov rbx, rax
+ mov rdi, rcx
+ xor rdi, [rax + {cells} + \side]
+ and rdi, -(1 << {chunk_bits})
+ mov esi, 1 << {chunk_bits}
+ mov edx, {populate_write}
+ mov eax, {madvise}
+ syscall
+ mov rdi, r9
+ and rdi, -(1 << ({chunk_bits} - 3))
+ mov esi, 1 << ({chunk_bits} - 3)
+ mov eax, {madvise}
+ syscall
+ mov rax, rbx
+ mov rcx, [rax + {looking}]
+ mov r11, [rax + {looking} + 8]
+ mov rsi, [rax + {looking} + 16]
  jmp 1b
 .endm
 

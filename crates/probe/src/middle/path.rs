@@ -12,15 +12,16 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT,
+    ACCESS_SHIFT, CHUNKS, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT,
     SPREAD, SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
 };
 use crate::frames;
+use crate::memory::shadow::CHUNK;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
 use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
-use raddle_analyse::fast::{Side, journal};
+use raddle_analyse::fast::{SLOTS, Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
 use std::mem::offset_of;
@@ -589,6 +590,13 @@ raddle_middle_end:
     rows = const offset_of!(Middle, rows),
     own = const offset_of!(Middle, own),
     others = const offset_of!(Middle, others),
+    slots = const (1 << SLOTS) - 1,
+    chunks = const offset_of!(Middle, chunks),
+    chunks_age = const offset_of!(Middle, chunks_age),
+    chunks_last = const CHUNKS - 1,
+    chunk_bits = const CHUNK.trailing_zeros(),
+    madvise = const libc::SYS_madvise,
+    populate_write = const libc::MADV_POPULATE_WRITE,
     member = const offset_of!(Middle, member),
     crowd_slot = const offset_of!(Middle, crowd_slot),
     owners = const offset_of!(Middle, owners),
