@@ -4,6 +4,7 @@
 
 use crate::binary::Binary;
 use crate::debug_files::DebugSources;
+use crate::elf::Layout;
 use crate::frames::{self, Frame, Lines};
 use crate::kept_names::KeptNames;
 use crate::memory_uses::{self, MemoryUse};
@@ -118,9 +119,12 @@ impl Symboliser {
         Some(binary.offset(binary.image.file().ok()?.entry()))
     }
 
-    /// The module's build-id, in hexadecimal.
+    /// The module's build-id, in hexadecimal. Of a module that nothing else was asked of, its headers are read only.
     pub fn build_id(&mut self, path: &Path) -> Option<String> {
-        self.module(path)?.binary.image.layout.build_id_text()
+        match self.modules.get(path) {
+            Some(opened) => opened.as_ref()?.binary.image.layout.build_id_text(),
+            None => Layout::read(path).ok()?.build_id_text(),
+        }
     }
 
     /// Does the module have names beyond its exports?

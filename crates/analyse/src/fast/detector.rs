@@ -14,11 +14,12 @@ use crate::fast::SLOTS;
 use crate::fast::access::{
     AccessId, Accesses, Description, LockSetId, LockSets, Numbered, Record, Successors,
 };
-use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, granules, lines};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, WHOLE, granules, lines};
 use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
-    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, set_aside, slots_of,
+    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, set_aside, share,
+    slots_of,
 };
 use crate::fast::special::{KEPT, Kept, Specials};
 use crate::fast::standing::Standing;
@@ -40,6 +41,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// How often the lock is tried before its waiter sleeps. It is held for less than a microsecond, and to sleep and be woken
 /// takes ten: with 300 tries two threads that do little else than lock took 10.2 s of processor time instead of 16.6.
 const SPINS: usize = 300;
+
+/// Lines of a long access that are stamped before the others are looked at for all of them, behind one fence.
+const TOGETHER: usize = 16;
 
 /// What became of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,37 +223,76 @@ impl<P: Planes> FastHybrid<P> {
         }
         let mut described = None;
         let mut at = start;
-        while let Some(part) = lines(self.after_known(standing, side, (at, end)), end).next() {
-            at = part.1;
-            let line = part.0 / LINE;
-            if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part)
+        loop {
+            let mut synchronises = false;
+            let mut stamped: SmallVec<[(u64, u64); TOGETHER]> = SmallVec::new();
+            while stamped.len() < TOGETHER
+                && let Some(part) = lines(self.after_known(standing, side, (at, end)), end).next()
             {
-                return Outcome::Synchronises;
-            }
-            let mut news = false;
-            for (granule, bytes) in granules(part.0, part.1) {
-                let old = place(&self.planes, standing, side, granule).get(
-                    &self.planes,
-                    standing,
-                    (side, granule),
-                );
-                if old.tick() == standing.tick() && old.bytes() & bytes == bytes {
-                    continue;
+                let line = part.0 / LINE;
+                synchronises = self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0
+                    && self.synchronises(part);
+                if synchronises {
+                    break;
                 }
-                let access = *described.get_or_insert_with(&mut describe);
-                self.restamp(standing, side, granule, (bytes, access), |cell| {
-                    let place = (standing.slot(), side, granule);
-                    self.make_room(place, cell, |keeping| keeps(granule, keeping));
-                });
-                news = true;
+                at = part.1;
+                let mut describe = || *described.get_or_insert_with(&mut describe);
+                if self.stamp(standing, side, part, &mut keeps, &mut describe) {
+                    share(&self.planes, standing, side, line);
+                    stamped.push(part);
+                }
             }
-            let Some(access) = described.filter(|_| news) else { continue };
-            let now = Now { standing, thread, access };
-            if self.look(now, side, part) == Outcome::Synchronises {
+            if let Some(access) = described.filter(|_| !stamped.is_empty()) {
+                self.planes.fence();
+                let now = Now { standing, thread, access };
+                for part in &stamped {
+                    synchronises |= self.look(now, side, *part) == Outcome::Synchronises;
+                }
+            }
+            if synchronises {
                 return Outcome::Synchronises;
+            }
+            if stamped.is_empty() {
+                return Outcome::Done;
             }
         }
-        Outcome::Done
+    }
+
+    /// Stamps the cells of a part of a line, as far as this segment has not touched them. False if it has touched all.
+    fn stamp(
+        &self,
+        standing: &Standing,
+        side: Side,
+        part: (u64, u64),
+        mut keeps: impl FnMut(u64, Keeping) -> bool,
+        mut describe: impl FnMut() -> AccessId,
+    ) -> bool {
+        let is_whole = part.1 - part.0 == LINE;
+        if is_whole && standing.locks() == LockSetId::default() && !standing.is_in_crowd() {
+            // Whatever was there is stood for.
+            let cell = Cell::new(standing.tick(), WHOLE, describe());
+            for granule in part.0 / GRANULE..part.1 / GRANULE {
+                self.planes.set_cell(standing.slot(), side, granule, cell);
+            }
+            return true;
+        }
+        let mut news = false;
+        for (granule, bytes) in granules(part.0, part.1) {
+            let old = place(&self.planes, standing, side, granule).get(
+                &self.planes,
+                standing,
+                (side, granule),
+            );
+            if old.tick() == standing.tick() && old.bytes() & bytes == bytes {
+                continue;
+            }
+            self.restamp(standing, side, granule, (bytes, describe()), |cell| {
+                let place = (standing.slot(), side, granule);
+                self.make_room(place, cell, |keeping| keeps(granule, keeping));
+            });
+            news = true;
+        }
+        news
     }
 
     /// Where in `at..end` something may be new: behind whole granules that this segment has touched. What synchronises is
@@ -275,6 +318,7 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
+    /// Looks at the others for a part of a line that was stamped, and a fence ago.
     fn look(&self, now: Now<'_>, side: Side, part: (u64, u64)) -> Outcome {
         let mut suspects = Vec::new();
         let writers =

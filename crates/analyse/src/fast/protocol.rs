@@ -259,7 +259,16 @@ pub fn set_aside<P: Planes>(planes: &P, (slot, side, granule): (usize, Side, u64
     }
 }
 
-/// Steps 2 to 4 for `start..end`, which lie in one line: calls `suspect` for every cell of another
+/// Step 2: a thread is among those who share a line. A fence must follow before it looks.
+#[inline]
+pub fn share<P: Planes>(planes: &P, standing: &Standing, side: Side, line: u64) {
+    let own = 1 << standing.slot();
+    if planes.sharers(side, line) & own == 0 {
+        planes.add_sharers(side, line, own);
+    }
+}
+
+/// Step 4 for `start..end`, which lie in one line: calls `suspect` for every cell of another
 /// slot in conflict. Returns the line's writers, for [`SPECIAL`].
 ///
 /// An access that loses its cell is put elsewhere before the cell changes, and the line marked. So
@@ -273,13 +282,8 @@ pub fn look<P: Planes>(
     mut suspect: impl FnMut(Suspect),
 ) -> u32 {
     let line = start / LINE;
-    let own = 1 << standing.slot();
-    if planes.sharers(side, line) & own == 0 {
-        planes.add_sharers(side, line, own);
-    }
-    planes.fence();
     // To a member of the crowd the others of its slot are others.
-    let own = if standing.is_in_crowd() { 0 } else { own };
+    let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
     let others = |side| planes.sharers(side, line) & !own;
     let later = side;
     let mut visit = |side, others, age| {

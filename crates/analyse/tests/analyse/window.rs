@@ -7,9 +7,9 @@ use crate::fast::detector_in;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
-use raddle_analyse::fast::cell::{Cell, granules};
+use raddle_analyse::fast::cell::{Cell, LINE, granules};
 use raddle_analyse::fast::crowd::MIXED;
-use raddle_analyse::fast::protocol::{Suspect, look, set_aside, stamp};
+use raddle_analyse::fast::protocol::{Suspect, look, set_aside, share, stamp};
 use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
 use raddle_model::ThreadId;
 use std::sync::Arc;
@@ -129,6 +129,8 @@ fn touch(planes: &OneLine, standing: &Standing, (side, start, end): Touch) -> Ve
     for (granule, bytes) in granules(start, end) {
         stamp(planes, standing, side, granule, bytes, own);
     }
+    share(planes, standing, side, start / LINE);
+    planes.fence();
     let mut seen = Vec::new();
     look(planes, standing, side, (start, end), |suspect| seen.push(suspect));
     for suspect in &seen {

@@ -130,6 +130,9 @@ impl Analysis {
         let mut kept = std::mem::take(&mut thread.accesses.kept);
         let keeps =
             |granule, keeping| !own_stack && (keeping == Keeping::Older || kept.may_keep(granule));
+        if !standing.is_in_crowd() {
+            fast.planes().populate(standing.slot(), side, (start, end));
+        }
         let was = Merging::before(fast, &standing, side, (start, end));
         let mut described = None;
         let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {

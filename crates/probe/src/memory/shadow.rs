@@ -308,6 +308,26 @@ impl Shadow {
         self.has(address).then(byte)
     }
 
+    /// A slot will touch this stretch of memory, as far as anybody can tell for the first time: the kernel gives its cells at
+    /// once, and not page by page, each twice. Advice only.
+    pub fn populate(&self, slot: usize, side: Side, (start, end): (u64, u64)) {
+        let is_there = |at: u64| Planes::cell(self, slot, side, at / GRANULE) != Cell::EMPTY;
+        if end.saturating_sub(start) < CHUNK || is_there(start) && is_there(end - 1) {
+            return;
+        }
+        let (first, last) = (start / CHUNK * CHUNK, end.next_multiple_of(CHUNK));
+        let cells = (first ^ self.key(slot, side)) & !(CHUNK - 1);
+        for (at, length) in
+            [(cells, last - first), (self.sharers + first / LINE * 8, (last - first) / LINE * 8)]
+        {
+            // SAFETY: our own reservation: a stretch with shadow, and to its chunks' ends, where windows end, too. What
+            // is there stays as it is.
+            unsafe {
+                libc::madvise(at as *mut libc::c_void, length as usize, libc::MADV_POPULATE_WRITE)
+            };
+        }
+    }
+
     /// How often memory was given back, for those who remember which was there.
     pub fn age(&self) -> u64 {
         self.age.load(Ordering::Relaxed)
@@ -475,8 +495,19 @@ impl Planes for Shadow {
 
     fn known(&self, slot: usize, side: Side, granules: Range<u64>, like: Cell) -> u64 {
         let key = self.key(slot, side);
-        let cell = |granule| Cell(self.word(key, granule).load(Ordering::Acquire));
-        granules.take_while(|granule| cell(*granule).is_like(like)).count() as u64
+        let cell = |granule| Cell(self.word(key, granule).load(Ordering::Relaxed));
+        // A line's are looked at together: what is copied is long, and most of it known.
+        const TOGETHER: u64 = LINE / GRANULE;
+        let mut at = granules.start;
+        let all_known = |at: u64| {
+            let unlike = (at..at + TOGETHER).fold(0, |all, granule| all | cell(granule).0 ^ like.0);
+            Cell(unlike).is_like(Cell(0))
+        };
+        while at + TOGETHER <= granules.end && all_known(at) {
+            at += TOGETHER;
+        }
+        let rest = (at..granules.end).take_while(|granule| cell(*granule).is_like(like));
+        at - granules.start + rest.count() as u64
     }
 
     fn set_cell(&self, slot: usize, side: Side, granule: u64, cell: Cell) {

@@ -12,8 +12,8 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, CHUNKS, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow, SITE_BIT,
-    SPREAD, SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
+    ACCESS_SHIFT, CHUNKS, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow,
+    SITE_BIT, SPREAD, SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
 };
 use crate::frames;
 use crate::memory::shadow::CHUNK;

@@ -28,6 +28,7 @@ impl<P: Planes> FastHybrid<P> {
         let now = Now { standing: &standing, thread: event.thread, access };
         let mut races = Vec::new();
         let remembered = address.saturating_add(size.min(FREED));
+        self.planes.fence();
         for part in lines(address, remembered) {
             let mut suspects = Vec::new();
             let writers = look(&self.planes, &standing, Side::Write, part, |s| {
