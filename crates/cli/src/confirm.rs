@@ -226,11 +226,13 @@ impl Confirm {
                 results.insert(finding.id.clone(), known);
                 continue;
             }
-            for known in &finding.confirmation {
+            if let Some(known) = &finding.confirmation {
                 let rates = known.policy.iter().map(|_| rate(known)).chain(known.under.clone());
-                rates
-                    .filter(|rate| Some(&rate.policy) != confirmation.policy.as_ref())
-                    .for_each(|rate| confirmation.add_under(rate));
+                for rate in rates {
+                    if confirmation.policy.as_ref() != Some(&rate.policy) {
+                        confirmation.add_under(rate);
+                    }
+                }
             }
             let happened = confirmation.hits > 0;
             if is_rebuilt {
