@@ -646,3 +646,17 @@ pub fn change(file: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failur
         .and_then(|()| std::fs::rename(&unfinished, file))
         .map_err(Failure::during(context()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_go_on_until_the_time_is_up_or_ctrl_c_comes() {
+        let patience = |until| Patience { interrupt: Interrupt::default(), until };
+        assert_eq!(patience(None).early(), None);
+        let later = Instant::now() + Duration::from_secs(3_600);
+        assert_eq!(patience(Some(later)).early(), None);
+        assert_eq!(patience(Some(Instant::now())).early(), Some(Early::TimeUp));
+    }
+}
