@@ -317,6 +317,9 @@ impl Scheduler {
             debugger.listen(probe, thread);
             state = self.lock();
         }
+        if state.table.give_up_room() {
+            return state;
+        }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
         if state.inputs.is_replaying()
             && state.next_deadline().is_none()
@@ -359,7 +362,7 @@ impl Scheduler {
             match entry.wait {
                 Wait::Retry | Wait::Signal => entry.wake(Woken::Came(0)),
                 Wait::Nothing | Wait::Outside | Wait::Recorded => {}
-                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) | Wait::Room(_) => {
+                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) | Wait::Room { .. } => {
                     if entry.turn.poked.swap(false, Ordering::AcqRel) {
                         entry.wake(Woken::Interrupted);
                     }
@@ -435,7 +438,7 @@ impl Wait {
     pub fn is_outside(&self) -> bool {
         match self {
             Wait::Descriptors(_)
-            | Wait::Room(_)
+            | Wait::Room { .. }
             | Wait::Retry
             | Wait::Signal
             | Wait::Outside
@@ -460,11 +463,13 @@ impl State {
 
     /// Lets those go whose descriptors are ready, and, now and then, those who try.
     fn wake_by_outside(&mut self) {
-        let tries = self.points.is_multiple_of(RETRY_POINTS);
+        let (now, tries) = (self.points, self.points.is_multiple_of(RETRY_POINTS));
         for entry in self.table.iter_mut() {
             let ready = match &mut entry.wait {
                 Wait::Descriptors(list) => kernel::poll(list, 0) == Some(true),
-                Wait::Room(reader) => streams::has_room(*reader),
+                Wait::Room { reader, until } => {
+                    until.is_some_and(|until| until <= now) || streams::has_room(*reader)
+                }
                 Wait::Retry | Wait::Signal => tries,
                 _ => false,
             };
