@@ -4,11 +4,13 @@
 mod artifacts;
 mod tests;
 
+use crate::arguments::whole;
 use crate::failure::Failure;
 use crate::forms::Forms;
 use crate::interrupt::Interrupt;
 use crate::run::Run as RunCommand;
 use crate::runs::Run;
+use crate::scheduling::PolicyName;
 use crate::settings::Settings;
 use crate::telling::Telling;
 use artifacts::{Executable, build};
@@ -46,6 +48,9 @@ Examples:
   The tests of one crate whose names contain `queue`
       cargo raddle test -p store -- queue
 
+  The same executions every time
+      cargo raddle test --seed 7
+
   The program, with arguments of its own
       cargo raddle run --release -- --port 8080";
 
@@ -64,9 +69,34 @@ struct Words {
     #[command(flatten)]
     forms: Forms,
 
+    #[command(flatten)]
+    deciding: Deciding,
+
     /// For Cargo; after `--` for the test harness or the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     words: Vec<OsString>,
+}
+
+/// Who decides which thread runs, in every execution. How, in more detail, is set for `raddle run`.
+#[derive(Debug, Clone, Copy, Args)]
+struct Deciding {
+    /// Let one thread run at a time, chosen by this policy [default: the kernel decides; random
+    /// with --seed]
+    #[arg(long, value_enum, help_heading = "Scheduling")]
+    policy: Option<PolicyName>,
+
+    /// What the policy draws its decisions from: the same seed is the same execution
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Scheduling")]
+    seed: Option<u64>,
+}
+
+impl Deciding {
+    /// As it is typed for `raddle run`.
+    fn words(self) -> Vec<OsString> {
+        let policy = self.policy.map(|policy| format!("--policy={}", policy.word()));
+        let seed = self.seed.map(|seed| format!("--seed={seed}"));
+        policy.into_iter().chain(seed).map(OsString::from).collect()
+    }
 }
 
 impl Words {
@@ -97,7 +127,7 @@ impl Cargo {
                 let executables = build(&["test", "--no-run"], cargo)?;
                 let harnesses = executables.iter().filter(|e| e.is_test);
                 let tests = tests::list(harnesses, harness)?;
-                report(tests, &telling, settings)
+                report(tests, &telling, settings, &words.deciding.words())
             }
             What::Bench(words) => {
                 let (cargo, harness) = words.split(&typed);
@@ -107,11 +137,13 @@ impl Cargo {
                     let arguments = ["--bench".into()].iter().chain(harness).cloned().collect();
                     Test { executable: executable.clone(), name: String::new(), arguments }
                 };
-                report(tests.map(whole).collect(), &telling, settings)
+                let tests = tests.map(whole).collect();
+                report(tests, &telling, settings, &words.deciding.words())
             }
             What::Run(words) => {
                 let (cargo, arguments) = words.split(&typed);
-                run(&build(&["build"], cargo)?, &words.forms, arguments, settings)
+                let typed = [words.forms.typed(), words.deciding.words()].concat();
+                run(&build(&["build"], cargo)?, &typed, arguments, settings)
             }
         }
     }
@@ -120,7 +152,7 @@ impl Cargo {
 /// The one program that was built, instead of this command.
 fn run(
     executables: &[Executable],
-    forms: &Forms,
+    typed: &[OsString],
     arguments: &[OsString],
     settings: &Settings,
 ) -> Result<u8, Failure> {
@@ -136,7 +168,7 @@ fn run(
         }
     };
     let mut raddle = raddle(settings)?;
-    raddle.arg("run").args(forms.typed()).arg("--").arg(&program.path).args(arguments);
+    raddle.arg("run").args(typed).arg("--").arg(&program.path).args(arguments);
     let error = raddle.exec();
     Err(Failure::Other(format!("starting raddle run: {error}")))
 }
@@ -153,7 +185,12 @@ fn raddle(settings: &Settings) -> Result<Command, Failure> {
 }
 
 /// Runs tests and reports what they came to.
-fn report(tests: Vec<Test>, telling: &Telling, settings: &Settings) -> Result<u8, Failure> {
+fn report(
+    tests: Vec<Test>,
+    telling: &Telling,
+    settings: &Settings,
+    deciding: &[OsString],
+) -> Result<u8, Failure> {
     if tests.is_empty() {
         eprintln!("raddle: no tests");
         return Ok(0);
@@ -162,8 +199,8 @@ fn report(tests: Vec<Test>, telling: &Telling, settings: &Settings) -> Result<u8
     let output = telling.open().inspect_err(|_| place.give_up())?;
     let interrupt = Interrupt::watch();
     let quiet = telling.verbosity.quiet;
-    let running =
-        Running { out: &place.path().join("tests"), interrupt: &interrupt, settings, quiet };
+    let out = &place.path().join("tests");
+    let running = Running { out, interrupt: &interrupt, settings, deciding, quiet };
     let ran = running.all(&tests).inspect_err(|_| place.give_up())?;
     let count = |wanted: fn(&Ended) -> bool| ran.iter().filter(|(ended, _)| wanted(ended)).count();
     let passed = count(|ended| matches!(ended, Ended::Passed));

@@ -5,6 +5,9 @@
 //! the target then does, in either order, is the race's effect; one execution of each order is replayed to record the
 //! interleaving around it. Of a cycle of locks, threads are held back at its requests until the circle is closed
 //! (DeadlockFuzzer, section 2.3); its effect is the deadlock.
+//!
+//! With `--policy`, that one decides instead: whether the two meet is judged whatever the policy is, so this tells how
+//! often they do where nobody directs them. It shows less, and takes nothing back that was confirmed.
 
 mod imported;
 pub mod locate;
@@ -19,15 +22,15 @@ use crate::kept;
 use crate::progress::Progress;
 use crate::run::library::Shelf;
 use crate::runs::{self, Run};
-use crate::scheduling::{DEPTH, PolicyName, ScheduleArguments, Time};
+use crate::scheduling::{DEPTH, LENGTH, PolicyName, ScheduleArguments, Time};
 use crate::serving::Servers;
-use crate::trial::{Ending, Plan, TrialResult, run_many};
+use crate::trial::{Ending, Plan, TrialResult, points, run_many};
 use clap::Args;
 use locate::{Code, Located, Locator};
 use raddle_execute::RunDirectory;
 use raddle_report::Report;
 use raddle_report::findings::text::{fixed, next};
-use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target};
+use raddle_report::findings::{Confirmation, Finding, Rebuilt, Target, Under};
 use raddle_wire::options::{PolicyChoice, ScheduleOptions};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +45,9 @@ use tally::{Early, Habit, Tally, subject};
 /// accesses of a finding until both stand there at once: then the race is confirmed. Either order is tried,
 /// and what the program does after it is told. Of a cycle of locks, threads are held back before they ask for
 /// its locks until they deadlock. Results go into report.json.
+///
+/// With --policy nobody is held back: it tells how often the race, or the deadlock, happens under that policy. A
+/// finding that was confirmed before stays so, and the rate is added to it.
 ///
 /// If the program was rebuilt since, the same places are looked for in the new build (lines of the same
 /// text in the same functions), and the question is whether the race is fixed.
@@ -71,13 +77,19 @@ pub struct Confirm {
     #[arg(long, value_name = "FILE", requires = "program")]
     import: Option<PathBuf>,
 
-    /// The first seed
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, default_value_t = 1)]
-    seed: u64,
+    /// The first seed of the executions [default: 1]; races of PROGRAM are looked for under it, too
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    seed: Option<u64>,
 
-    /// Look for races under this policy, with --seed [default: the kernel decides]
-    #[arg(long, value_enum, requires = "program")]
+    /// Do not direct the executions, but let this policy decide; races of PROGRAM are looked for under it, too
+    /// [default: race-directed, or lock-directed for a cycle of locks; races are looked for as the
+    /// kernel decides, or at random with --seed]
+    #[arg(long, value_enum)]
     policy: Option<PolicyName>,
+
+    /// How many ordering constraints --policy pct looks for
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, default_value_t = DEPTH)]
+    depth: u32,
 
     /// What the target sees of time
     #[arg(long, value_enum, default_value_t = Time::Virtual)]
@@ -122,6 +134,9 @@ Examples:
 
   How often does this one happen, and what does it do?
       raddle confirm R3 --trials 100 --rates
+
+  How often would it happen if nobody held threads back for it?
+      raddle confirm R3 --trials 100 --rates --policy random
 
   Is it fixed? (after changing the source and building again)
       raddle confirm 12/R3
@@ -189,18 +204,35 @@ impl Confirm {
                     continue;
                 }
             };
-            let directory = file.parent().unwrap_or(Path::new("."));
+            // What was confirmed stands, whatever others than the directed policies come to.
+            let stands = self.policy.is_some() && finding.is_confirmed() && !is_rebuilt;
+            let directory = (!stands).then(|| file.parent().unwrap_or(Path::new(".")).to_owned());
             let target = report.target_of(finding);
-            let plan = self.plan(target, code);
+            let plan = self.plan(target, code)?;
             let exit = report.outcome.exit.filter(|_| finding.target.is_none());
             let habit = habits.of(target, || self.habit(&plan, exit))?;
             let (mut confirmation, line) =
-                self.try_it(finding, &plan, habit, directory, &servers, &patience)?;
+                self.try_it(finding, &plan, habit, directory.as_deref(), &servers, &patience)?;
             confirmed |= confirmation.confirmed;
             println!("{line}");
             if found && confirmation.trials == 0 && patience.is_out() {
                 // What was not tried is not in the report either.
                 continue;
+            }
+            if let (true, Some(known)) = (stands, &finding.confirmation) {
+                println!("  it was confirmed before, and stays so");
+                let mut known = known.clone();
+                known.add_under(rate(&confirmation));
+                results.insert(finding.id.clone(), known);
+                continue;
+            }
+            if let Some(known) = &finding.confirmation {
+                let rates = known.policy.iter().map(|_| rate(known)).chain(known.under.clone());
+                for rate in rates {
+                    if confirmation.policy.as_ref() != Some(&rate.policy) {
+                        confirmation.add_under(rate);
+                    }
+                }
             }
             let happened = confirmation.hits > 0;
             if is_rebuilt {
@@ -210,6 +242,7 @@ impl Confirm {
                 let doubt = match () {
                     () if patience.is_out() => Some("interrupted"),
                     () if !tried => Some("no execution of the new build could be watched"),
+                    () if found && self.policy.is_some() => Some("nobody was held back for it"),
                     () => now.doubt,
                 };
                 match doubt.filter(|_| rebuilt.fixed) {
@@ -264,7 +297,8 @@ impl Confirm {
             return self.import(log);
         }
         if !self.program.is_empty() {
-            let schedule = self.policy.map(|policy| self.schedule(policy));
+            let is_asked_for = self.policy.is_some() || self.seed.is_some();
+            let schedule = is_asked_for.then(|| self.schedule());
             let detection = self.detection(&self.program, None, &self.hooks);
             return Detection { schedule, ..detection }.openly().map(Some);
         }
@@ -306,14 +340,19 @@ impl Confirm {
         cwd: Option<&'a Path>,
         hooks: &'a [PathBuf],
     ) -> Detection<'a> {
-        let schedule = Some(self.schedule(self.policy.unwrap_or(PolicyName::Random)));
+        let schedule = Some(self.schedule());
         Detection { program, cwd, hooks, schedule, time: self.time, timeout: self.timeout }
     }
 
     /// Who decides while races are looked for.
-    fn schedule(&self, policy: PolicyName) -> ScheduleArguments {
-        let (policy, seed) = (Some(policy), Some(self.seed));
-        ScheduleArguments { policy, seed, depth: DEPTH, time: self.time }
+    fn schedule(&self) -> ScheduleArguments {
+        let policy = self.policy.unwrap_or(PolicyName::Random);
+        let (policy, seed) = (Some(policy), Some(self.first_seed()));
+        ScheduleArguments { policy, seed, depth: self.depth, time: self.time }
+    }
+
+    fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
     }
 
     /// What the detector says of the programs of these findings as they are built now.
@@ -371,12 +410,12 @@ impl Confirm {
         Ok(habit)
     }
 
-    fn plan(&self, target: &Target, code: Code) -> Plan {
+    fn plan(&self, target: &Target, code: Code) -> Result<Plan, Failure> {
         let (policy, watch, cycle) = match code {
             Code::Race(watch) => (PolicyChoice::RaceDirected, watch, Vec::new()),
             Code::Cycle(cycle) => (PolicyChoice::LockDirected, Vec::new(), cycle),
         };
-        Plan {
+        let directed = Plan {
             program: Confirm::words(&target.argv),
             cwd: PathBuf::from(&target.cwd),
             limit_ms: self.timeout.as_millis() as u64,
@@ -384,29 +423,61 @@ impl Confirm {
             record: false,
             schedule: ScheduleOptions {
                 policy,
-                seed: self.seed,
+                seed: self.first_seed(),
                 time: self.time.mode(),
                 watch,
                 lock_points: !cycle.is_empty(),
-                early_time: false,
+                early_time: self.policy.is_some_and(PolicyName::early_time),
                 process: None,
                 cycle,
             },
-        }
+        };
+        let Some(policy) = self.policy else { return Ok(directed) };
+        let length = match policy {
+            PolicyName::Pct => self.length(&directed)?,
+            PolicyName::Random | PolicyName::Bursts | PolicyName::RoundRobin => LENGTH,
+        };
+        let policy = policy.choice(self.depth, length);
+        Ok(Plan { schedule: ScheduleOptions { policy, ..directed.schedule }, ..directed })
     }
 
-    /// Tries one finding; returns what came of it, also in a line.
+    /// How many scheduling points an execution of a plan has, about: PCT spreads its changes over them. Found out by
+    /// one without chance, so that the same seeds stay the same executions.
+    fn length(&self, plan: &Plan) -> Result<u64, Failure> {
+        let mut plan = plan.clone();
+        plan.schedule.policy = PolicyChoice::RoundRobin;
+        let scratch = RunDirectory::temporary()?;
+        let mut length = LENGTH;
+        run_many(&[plan], &Servers::none(self.verbosity), scratch.path(), &mut |_, result, _| {
+            length = result.map_or(LENGTH, |result| points(&result).max(1));
+            true
+        })?;
+        Ok(length)
+    }
+
+    /// The policy of the trials, if one was asked for, as it is told.
+    fn policy_told(&self) -> Option<String> {
+        self.policy.map(|policy| match policy {
+            PolicyName::Pct => format!("{} of depth {}", policy.word(), self.depth),
+            PolicyName::Random | PolicyName::Bursts | PolicyName::RoundRobin => {
+                policy.word().to_owned()
+            }
+        })
+    }
+
+    /// Tries one finding; returns what came of it, also in a line. Executions are kept in the directory, if
+    /// there is one.
     fn try_it(
         &self,
         finding: &Finding,
         plan: &Plan,
         habit: &Habit,
-        directory: &Path,
+        directory: Option<&Path>,
         servers: &Servers,
         patience: &Patience,
     ) -> Result<(Confirmation, String), Failure> {
         let ScheduleOptions { watch, cycle, .. } = &plan.schedule;
-        let mut tally = Tally::new(habit.clone(), cycle.clone());
+        let mut tally = Tally::new(habit.clone(), cycle.clone(), self.policy_told());
         // Without code to watch there is nothing to try.
         let trials = if watch.is_empty() && cycle.is_empty() { 0 } else { self.trials };
         // A deadlock has no two orders.
@@ -414,7 +485,7 @@ impl Confirm {
         let plans: Vec<Plan> = (0..trials)
             .map(|i| {
                 let mut plan = plan.clone();
-                plan.schedule.seed = self.seed.wrapping_add(i);
+                plan.schedule.seed = self.first_seed().wrapping_add(i);
                 plan
             })
             .collect();
@@ -432,10 +503,10 @@ impl Confirm {
         })?;
         let is_short = tally.trials < trials && (self.rates || tally.orders.len() < orders);
         let early = patience.early().filter(|_| is_short);
-        let mut confirmation =
-            tally.confirmation(&finding.id, plan, directory, &mut Shelf::new())?;
+        let keep = directory.unwrap_or(scratch.path());
+        let mut confirmation = tally.confirmation(&finding.id, plan, keep, &mut Shelf::new())?;
         let mut line = tally.line(finding, early);
-        if !patience.interrupt.came() {
+        if let (Some(directory), false) = (directory, patience.interrupt.came()) {
             progress.say(format!("{about}: recording the interleaving"));
             for told in self.record(&mut confirmation, directory, scratch.path())? {
                 line.push_str(&format!("\n  {told}"));
@@ -487,6 +558,13 @@ impl Confirm {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         self.jobs.unwrap_or_else(processors)
     }
+}
+
+/// How often it happened under the policy asked for.
+fn rate(confirmation: &Confirmation) -> Under {
+    let Confirmation { policy, trials, hits, interval, .. } = confirmation;
+    let policy = policy.clone().unwrap_or_default();
+    Under { policy, trials: *trials, hits: *hits, interval: *interval }
 }
 
 /// How long trials go on.
@@ -567,4 +645,18 @@ pub fn change(file: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failur
     std::fs::write(&unfinished, text + "\n")
         .and_then(|()| std::fs::rename(&unfinished, file))
         .map_err(Failure::during(context()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_go_on_until_the_time_is_up_or_ctrl_c_comes() {
+        let patience = |until| Patience { interrupt: Interrupt::default(), until };
+        assert_eq!(patience(None).early(), None);
+        let later = Instant::now() + Duration::from_secs(3_600);
+        assert_eq!(patience(Some(later)).early(), None);
+        assert_eq!(patience(Some(Instant::now())).early(), Some(Early::TimeUp));
+    }
 }

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::runs::{self, Run};
 use crate::scheduling::{PolicyName, Time};
 use crate::serving::Servers;
-use crate::trial::{Ending, Plan, TrialResult, run_many};
+use crate::trial::{Ending, Plan, TrialResult, points, run_many};
 use clap::Args;
 use detections::Detected;
 use failures::Failures;
@@ -69,6 +69,10 @@ pub struct Hunt {
     /// Explore under this policy alone, and without what races would tell: for comparison
     #[arg(long, value_enum)]
     policy: Option<PolicyName>,
+
+    /// How many ordering constraints PCT looks for [default: 2, 3 and 4 in turn]
+    #[arg(long, value_name = "D", value_parser = whole::<u32>)]
+    depth: Option<u32>,
 
     /// Executions at a time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
@@ -320,12 +324,10 @@ impl Hunt {
 
     /// What decides in the i-th execution: all kinds in turn, or the one asked for.
     fn policy_of(&self, i: u64, length: u64) -> PolicyChoice {
-        let pct =
-            |turn: u64| PolicyChoice::Pct { depth: DEPTHS[turn as usize % DEPTHS.len()], length };
+        let depth = |turn: u64| self.depth.unwrap_or(DEPTHS[turn as usize % DEPTHS.len()]);
+        let pct = |turn: u64| PolicyChoice::Pct { depth: depth(turn), length };
         match self.policy {
-            Some(PolicyName::Random) => PolicyChoice::Random,
-            Some(PolicyName::Pct) => pct(i),
-            Some(PolicyName::RoundRobin) => PolicyChoice::RoundRobin,
+            Some(policy) => policy.choice(depth(i), length),
             None => match i % 4 {
                 0 => PolicyChoice::LockDirected,
                 2 => PolicyChoice::Bursts,
@@ -354,10 +356,6 @@ impl Spent {
             self.effect = self.effect.take().or(failed);
         }
     }
-}
-
-fn points(result: &TrialResult) -> u64 {
-    raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
 }
 
 /// Names the failures in the run's report, and how much was tried.

@@ -27,20 +27,32 @@ pub fn keep(
 
 /// The plan that repeats an execution.
 pub fn load(directory: &Path, name: &str) -> Result<Plan, Failure> {
-    let read = |ending: &str| -> Result<(PathBuf, String), Failure> {
-        let file = file(directory, name, ending);
-        let text = std::fs::read_to_string(&file).map_err(Failure::during(file.display()))?;
-        Ok((file, text))
-    };
-    let (stored, text) = read("plan")?;
-    let mut plan: Plan = serde_json::from_str(&text).map_err(Failure::during(stored.display()))?;
-    let (schedule, text) = read("schedule")?;
+    let mut plan = plan(directory, name)?;
     // A damaged schedule gets its sentence here, and not in the target's process.
-    Schedule::parse(&text).map_err(Failure::during(schedule.display()))?;
+    schedule(directory, name)?;
+    let schedule = file(directory, name, "schedule");
     let schedule = schedule.canonicalize().map_err(Failure::during(schedule.display()))?;
     let schedule = schedule.to_string_lossy().into_owned();
     plan.schedule.policy = PolicyChoice::Replay { file: schedule, input: input(directory, name)? };
     Ok(plan)
+}
+
+/// What was executed, under its own policy and seed: that policy decides anew.
+pub fn plan(directory: &Path, name: &str) -> Result<Plan, Failure> {
+    let (stored, text) = read(directory, name, "plan")?;
+    serde_json::from_str(&text).map_err(Failure::during(stored.display()))
+}
+
+/// What was decided.
+pub fn schedule(directory: &Path, name: &str) -> Result<Schedule, Failure> {
+    let (stored, text) = read(directory, name, "schedule")?;
+    Schedule::parse(&text).map_err(Failure::during(stored.display()))
+}
+
+fn read(directory: &Path, name: &str, ending: &str) -> Result<(PathBuf, String), Failure> {
+    let file = file(directory, name, ending);
+    let text = std::fs::read_to_string(&file).map_err(Failure::during(file.display()))?;
+    Ok((file, text))
 }
 
 /// The file of what came from outside. Executions kept by earlier versions have none: what they ask the

@@ -1,6 +1,9 @@
-//! `raddle replay`: a kept execution once more, decision by decision.
+//! `raddle replay`: a kept execution once more, decision by decision. With `--policy` or `--seed`, what was executed then
+//! under other decisions ([`other`]).
 
-use crate::arguments::Format;
+mod other;
+
+use crate::arguments::{Format, whole};
 use crate::confirm::absolute;
 use crate::events::{self, hooks};
 use crate::failure::Failure;
@@ -8,7 +11,7 @@ use crate::gdb;
 use crate::kept;
 use crate::run::library::Shelf;
 use crate::runs;
-use crate::scheduling::{self, Nameless};
+use crate::scheduling::{self, DEPTH, Nameless, PolicyName};
 use crate::terminal;
 use crate::trial::{self, Ending, Hearing, Listener, Plan};
 use clap::Args;
@@ -25,6 +28,10 @@ use std::path::{Path, PathBuf};
 ///
 /// The decisions that `raddle confirm` stored are made again, one by one, and the target's streams
 /// are the terminal's. Exits with 0 if the execution was repeated, and with 1 if it went another way.
+///
+/// With --policy or --seed nothing is repeated: the same program is executed under decisions that are made anew, with
+/// the same places watched, and what is told is whether the same thing happened. Exits with 0 if it did,
+/// and with 1 if not.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct ReplayCommand {
@@ -34,6 +41,19 @@ pub struct ReplayCommand {
     /// Which access goes first: 1, the first of the finding, or 2 [default: whichever was seen]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
     order: Option<u8>,
+
+    /// Do not repeat its decisions, but let this policy decide: another execution of the same program
+    /// [default with --seed: the policy it had]
+    #[arg(long, value_enum, help_heading = "Another execution")]
+    policy: Option<PolicyName>,
+
+    /// Do not repeat its decisions, but draw them from this seed [default with --policy: the seed it had]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Another execution")]
+    seed: Option<u64>,
+
+    /// How many ordering constraints --policy pct looks for
+    #[arg(long, value_name = "D", value_parser = whole::<u32>, default_value_t = DEPTH, help_heading = "Another execution")]
+    depth: u32,
 
     /// Show on standard error what the two threads did around the race, side by side: locks,
     /// source lines, and what stood in memory
@@ -67,7 +87,10 @@ Examples:
       raddle replay H1
 
   Look at it with gdb, from another terminal
-      raddle replay R1 --gdb";
+      raddle replay R1 --gdb
+
+  Does it happen under another policy, too?
+      raddle replay R1 --policy pct --seed 4";
 
 const EXIT_DIVERGED: u8 = 1;
 /// What a replay may take; the execution itself has ended before.
@@ -83,6 +106,9 @@ impl ReplayCommand {
         let finding = &report.findings[at];
         let id = finding.id.as_str();
         let order = self.order(finding)?;
+        if self.is_other() {
+            return self.run_other_of_finding(&file, finding, order);
+        }
         let plan = self.plan(&file, &order.kept, &order.end)?;
         let (end, control, deadlock) = if self.gdb {
             match gdb::run(&plan, self.gdb_port)? {
@@ -143,6 +169,9 @@ impl ReplayCommand {
         let (file, report, at) = runs::find_failure(&self.finding)?;
         let failure = &report.failures[at];
         let id = failure.id.as_str();
+        if self.is_other() {
+            return self.run_other_of_failure(&file, failure);
+        }
         let plan = self.plan(&file, failure.kept(), &failure.end)?;
         let ran = match self.gdb {
             true => gdb::run(&plan, self.gdb_port)?,

@@ -13,7 +13,7 @@ pub const SCHEDULE: &str = "schedule";
 /// What came from outside, in a run directory.
 pub const INPUT: &str = "input";
 /// Points that PCT expects unless told: of the order of what small programs have.
-const LENGTH: u64 = 1_000;
+pub const LENGTH: u64 = 1_000;
 /// PCT's depth unless told: most bugs need two or three constraints.
 pub const DEPTH: u32 = 3;
 
@@ -43,6 +43,8 @@ pub struct ScheduleArguments {
 pub enum PolicyName {
     /// Any thread, with equal chances
     Random,
+    /// Random, but who merely computes mostly runs on, and sleepers may wake first
+    Bursts,
     /// Random priorities, with a few changes
     Pct,
     /// Every thread a step, in turn
@@ -78,12 +80,28 @@ impl Time {
 
 impl PolicyName {
     /// As it is typed.
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             PolicyName::Random => "random",
+            PolicyName::Bursts => "bursts",
             PolicyName::Pct => "pct",
             PolicyName::RoundRobin => "round-robin",
         }
+    }
+
+    /// For the probe: PCT with this depth, in an execution of about so many points.
+    pub fn choice(self, depth: u32, length: u64) -> PolicyChoice {
+        match self {
+            PolicyName::Random => PolicyChoice::Random,
+            PolicyName::Bursts => PolicyChoice::Bursts,
+            PolicyName::Pct => PolicyChoice::Pct { depth, length },
+            PolicyName::RoundRobin => PolicyChoice::RoundRobin,
+        }
+    }
+
+    /// May time pass though somebody could run? It is what bursts are for, as far as somebody sleeps.
+    pub fn early_time(self) -> bool {
+        self == PolicyName::Bursts
     }
 }
 
@@ -101,11 +119,8 @@ impl ScheduleArguments {
         if self.policy.is_none() && self.seed.is_none() {
             return None;
         }
-        let policy = match self.policy.unwrap_or(PolicyName::Random) {
-            PolicyName::Random => PolicyChoice::Random,
-            PolicyName::Pct => PolicyChoice::Pct { depth: self.depth, length: LENGTH },
-            PolicyName::RoundRobin => PolicyChoice::RoundRobin,
-        };
+        let name = self.policy.unwrap_or(PolicyName::Random);
+        let policy = name.choice(self.depth, LENGTH);
         let seed = self.seed.unwrap_or(1);
         let (time, watch) = (self.time.mode(), Vec::new());
         Some(ScheduleOptions {
@@ -114,7 +129,7 @@ impl ScheduleArguments {
             time,
             watch,
             lock_points: false,
-            early_time: false,
+            early_time: name.early_time(),
             process: None,
             cycle: Vec::new(),
         })

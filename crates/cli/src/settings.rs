@@ -102,7 +102,9 @@ impl Settings {
     /// What is set for an option of a subcommand.
     pub fn of(&self, subcommand: &str, option: &Arg) -> Option<Setting> {
         let name = option.get_long()?;
-        if let Some(value) = self.variables.get(&variable(name)).filter(|value| !value.is_empty()) {
+        let own = OWN.contains(&(subcommand, name));
+        let set = self.variables.get(&variable(name)).filter(|value| !own && !value.is_empty());
+        if let Some(value) = set {
             let values = match option.get_action() {
                 ArgAction::Append => value.split(separator(option)).map(String::from).collect(),
                 ArgAction::SetTrue => vec![truth(value).to_owned()],
@@ -112,6 +114,10 @@ impl Settings {
         }
         let file = self.file.as_ref()?;
         let (value, table) = file.value(self.profile.as_deref(), subcommand, name)?;
+        let is_its_own = |table: &String| table.rsplit('.').next() == Some(subcommand);
+        if own && !table.as_ref().is_some_and(is_its_own) {
+            return None;
+        }
         let base = file.path.parent().unwrap_or(Path::new("/"));
         let values = value.texts().into_iter().map(|text| match names_a_path(option) {
             true => base.join(text).display().to_string(),
@@ -242,6 +248,10 @@ const OTHER_VARIABLES: [&str; 8] = [
     "RADDLE_HANG_PATIENCE",
     "RADDLE_REHEARSE_HANG",
 ];
+
+/// Options for which only what is set for their very subcommand counts. Who has every `run` under a policy and a seed does not
+/// mean that races are no longer directed when they are confirmed, nor that a replay is another execution.
+const OWN: [(&str, &str); 3] = [("confirm", "policy"), ("replay", "policy"), ("replay", "seed")];
 
 /// The variable of an option.
 pub fn variable(option: &str) -> String {

@@ -369,6 +369,11 @@ impl Observer for Listener {
     fn event_counts(&mut self, _: u32, _: ThreadId, _: Vec<(String, Place, u64)>) {}
 }
 
+/// How many scheduling points an execution had.
+pub fn points(result: &TrialResult) -> u64 {
+    raddle_schedule::Schedule::parse(&result.schedule).map_or(0, |s| s.points())
+}
+
 /// Executes plans, so many at a time as there are servers; `news` hears each result with the plan's
 /// index and what the target wrote, and says whether to go on.
 pub fn run_many(

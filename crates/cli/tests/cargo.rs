@@ -179,6 +179,12 @@ fn each_test_by_itself_and_one_report() {
     assert!(confirmed.exits(66).stdout.contains("confirmed"), "{confirmed:?}");
 
     cargo(&scratch, &["test", "--lib", "--", "clean"]).exits(0);
+    let schedule = |file| std::fs::read_to_string(scratch.path(file)).unwrap();
+    cargo(&scratch, &["test", "--policy", "pct", "--seed", "7", "--lib", "--", "clean"]).exits(0);
+    let decided = schedule(".raddle/3/tests/1/schedule");
+    assert!(decided.contains("\nseed 7\npolicy pct 3 "), "{decided}");
+    cargo(&scratch, &["run", "--seed", "7"]).exits(4);
+    assert!(schedule(".raddle/4/schedule").contains("\nseed 7\npolicy random\n"));
     cargo(&scratch, &["test", "--lib", "--", "failing"]).exits(101);
     let none = cargo(&scratch, &["test", "--lib", "--", "no-such-test"]);
     assert!(none.exits(0).stderr.ends_with("raddle: no tests\n"), "{none:?}");

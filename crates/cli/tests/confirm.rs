@@ -306,3 +306,87 @@ fn races_are_looked_for_under_the_policy_asked_for() {
     assert!(schedules[0].contains("\nseed 3\npolicy pct 3 1000\n"), "{}", schedules[0]);
     assert_eq!(schedules[0], schedules[1]);
 }
+
+/// Executions of the paper's second figure, of which every one is directed and met.
+fn directed() -> Option<Scratch> {
+    let scratch = program(&FIGURE_2.replace("DISTANCE", "1000"))?;
+    assert!(detect(&scratch, |report| report["findings"][0]["location"]["name"] == "x"));
+    Some(scratch)
+}
+
+#[test]
+fn a_policy_asked_for_tells_how_often_it_happens_and_takes_nothing_back() {
+    let Some(scratch) = directed() else { return };
+    let confirm = |arguments: &[&str]| {
+        let common = ["confirm", "out", "--rates", "--trials", "12"];
+        command(&scratch, &[&common, arguments].concat())
+    };
+    let known = || finding(&report(&scratch), "x")["confirmation"].clone();
+    // In turn, the two are never there at once: there is no chance in it.
+    let in_turn = confirm(&["--policy", "round-robin"]);
+    let said = "not confirmed in 12 trials under round-robin";
+    assert!(in_turn.exits(0).stdout.contains(said), "{in_turn:?}");
+    assert_eq!((&known()["policy"], &known()["hits"]), (&json!("round-robin"), &json!(0)));
+    let text = command(&scratch, &["report", "out"]).stdout;
+    assert!(text.contains("did not happen in 12 executions under round-robin"), "{text}");
+
+    confirm(&[]).exits(66);
+    let directed = known();
+    assert_eq!((&directed["hits"], &directed["policy"]), (&json!(12), &Value::Null));
+    assert_eq!(directed["under"][0]["policy"], "round-robin", "{directed:#}");
+
+    let kept = || std::fs::read_to_string(scratch.path("out/R1.1.schedule")).unwrap();
+    let before = kept();
+    let pct = confirm(&["--policy", "pct", "--depth", "2"]);
+    assert!(pct.stdout.contains(" under pct of depth 2"), "{pct:?}");
+    assert!(pct.stdout.contains("it was confirmed before, and stays so"), "{pct:?}");
+    let (after, rows) = (known(), known()["under"].as_array().unwrap().len());
+    assert_eq!((&after["hits"], &after["confirmed"], rows), (&json!(12), &json!(true), 2));
+    assert_eq!((kept(), &after["orders"]), (before, &directed["orders"]));
+    // The same seeds are the same executions, and one row tells of them.
+    confirm(&["--policy", "pct", "--depth", "2"]);
+    assert_eq!(known()["under"], after["under"]);
+    let text = command(&scratch, &["report", "out"]).stdout;
+    assert!(text.contains("under pct of depth 2, it happened in "), "{text}");
+    command(&scratch, &["replay", "out/R1"]).exits(0);
+}
+
+#[test]
+fn another_execution_is_made_of_a_replay_and_said_to_be() {
+    let Some(scratch) = directed() else { return };
+    command(&scratch, &["confirm", "out", "--trials", "20"]).exits(66);
+    let known = finding(&report(&scratch), "x")["confirmation"].clone();
+    for order in known["orders"].as_array().unwrap() {
+        let (number, seed) = (order["order"].to_string(), order["seed"].as_str().unwrap());
+        let own = ["replay", "out/R1", "--order", &number, "--seed", seed];
+        let own = command(&scratch, &own);
+        assert!(own.exits(0).stderr.contains("it was the same execution"), "{own:?}");
+    }
+    let seed = command(&scratch, &["replay", "out/R1", "--seed", "4711", "--events"]);
+    let tells = |what| seed.stderr.contains(what);
+    assert!(tells("R1 under race-directed, seed 4711: another execution"), "{seed:?}");
+    seed.exits(0);
+    assert!(tells("the two accesses met") && tells("▶"), "{seed:?}");
+    let in_turn = command(&scratch, &["replay", "out/R1", "--policy", "round-robin"]);
+    assert!(in_turn.exits(1).stderr.contains("the two accesses did not meet"), "{in_turn:?}");
+    // What is repeated stays what it was.
+    command(&scratch, &["replay", "out/R1"]).exits(0);
+}
+
+#[test]
+fn no_execution_begins_when_the_time_is_up() {
+    let Some(scratch) = directed() else { return };
+    let within = |time, trials| {
+        let confirm = ["confirm", "out", "--rates", "--jobs", "1", "--trials", trials];
+        command(&scratch, &[&confirm[..], &["--within", time]].concat())
+    };
+    let trials = || finding(&report(&scratch), "x")["confirmation"]["trials"].clone();
+    within("10m", "8").exits(66);
+    assert_eq!(trials(), 8);
+    // The time is up before the first execution, or it was the last.
+    let late = within("1ms", "1000000");
+    match late.stderr.contains("no time to try R1") {
+        true => assert_eq!((late.exits(0).stdout.as_str(), trials()), ("", json!(8)), "{late:?}"),
+        false => assert_eq!(trials(), 1, "{late:?}"),
+    }
+}

@@ -55,6 +55,17 @@ fn a_lost_update_between_two_critical_sections_is_found_and_repeated() {
         replay.exits(0);
         assert!(replay.stderr.contains("Assertion `balance == 2' failed"), "{replay:?}");
     }
+    // Its policy and seed alone come to the same execution; another policy to another, which is said.
+    let seed = ran.stdout.split("seed ").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+    let own = command(&scratch, &["replay", "H1", "--seed", seed]);
+    assert!(own.exits(0).stderr.contains("it was the same execution"), "{own:?}");
+    let other = command(&scratch, &["replay", "H1", "--policy", "round-robin"]);
+    let tells = |what| other.stderr.contains(what);
+    assert!(tells("H1 under round-robin, seed ") && tells("another execution"), "{other:?}");
+    match other.code {
+        Some(0) => assert!(tells("ended with signal 6, as it did"), "{other:?}"),
+        _ => assert!(other.exits(1).stderr.contains("which is not how it ended"), "{other:?}"),
+    }
     // However many times it looked for races, it is one run, and the latest.
     let runs: Vec<_> = std::fs::read_dir(scratch.path(".raddle")).unwrap().collect();
     assert_eq!(runs.len(), 1, "{runs:?}");

@@ -101,6 +101,61 @@ static void ask(char *to, int size) {
 }
 "#;
 
+/// Two threads make processes between the two halves of an update, while another sleeps, one waits for the end of all, and each
+/// for what the other's child says. Nobody has a handler of signals, so no call may be interrupted.
+const FORKS: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance;
+static void *deposit(void *unused) {
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_lock(&lock);
+        int seen = balance;
+        pthread_mutex_unlock(&lock);
+        int ends[2], status;
+        if (pipe2(ends, O_CLOEXEC)) exit(9);
+        pid_t child = fork();
+        if (child == 0) {
+            usleep(500);
+            _exit(write(ends[1], "12345", 5) != 5);
+        }
+        close(ends[1]);
+        char said[8];
+        int got = 0;
+        for (int n; (n = read(ends[0], said, sizeof said)) != 0; got += n)
+            if (n < 0) exit(8);
+        close(ends[0]);
+        if (waitpid(child, &status, 0) != child || status != 0 || got != 5) exit(7);
+        pthread_mutex_lock(&lock);
+        balance = seen + 1;
+        pthread_mutex_unlock(&lock);
+    }
+    return unused;
+}
+static void *sleeper(void *unused) {
+    for (int i = 0; i < 20; i++)
+        if (usleep(3000)) exit(6);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b, c;
+    pthread_create(&a, NULL, sleeper, NULL);
+    pthread_create(&b, NULL, deposit, NULL);
+    pthread_create(&c, NULL, deposit, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    pthread_join(c, NULL);
+    assert(balance == 6);
+    return 0;
+}
+"#;
+
 fn command(scratch: &Scratch, arguments: &[&str]) -> Ran {
     let mut command = Command::new(raddle());
     command.args(arguments).current_dir(scratch.path(".")).stdin(Stdio::null());
@@ -136,6 +191,29 @@ fn what_a_child_process_said_is_said_again() {
     }
     // With other observers on, too.
     assert_eq!(given(command(&scratch, &["replay", "H1", "--events"]).exits(0)), given(&first));
+}
+
+#[test]
+fn threads_that_wait_know_nothing_of_processes_that_others_make() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("bank", FORKS, &[]);
+    let hunt = ["hunt", "--quiet", "--budget", "10m", "--executions", "12", "--", "./bank"];
+    let ran = command(&scratch, &hunt);
+    // Only the lost update: nothing was interrupted, and every failure was repeated.
+    ran.exits(66);
+    let told: Vec<&str> = ran.stdout.lines().collect();
+    assert!(told.len() == 1 && told[0].starts_with("H1: failed assertion in "), "{ran:?}");
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let warnings = &report["summary"]["warnings"];
+    assert!(!warnings.to_string().contains("which a replay did not"), "{warnings:#}");
+    for _ in 0..5 {
+        let replay = command(&scratch, &["replay", "H1"]);
+        assert!(replay.exits(0).stderr.contains("H1 repeated"), "{replay:?}");
+    }
 }
 
 #[test]

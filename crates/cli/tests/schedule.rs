@@ -148,6 +148,11 @@ fn sends_that_are_larger_than_what_is_kept_of_them() {
 }
 
 #[test]
+fn sends_that_do_not_wait() {
+    c_program("nonblocking", &[]);
+}
+
+#[test]
 fn locks_of_files_and_messages() {
     c_program("file_locks", &[]);
 }

@@ -44,7 +44,7 @@ pub use rate::{Interval, Rate};
 pub use schema::{
     Access, Classification, Confirmation, Effect, Failure, Finding, Frame, Harm, Location,
     LocationKind, Lock, Module, Order, Outcome, Rebuilt, Report, ReportError, SCHEMA, Side,
-    Summary, Target, Thread, Tool, Verdict,
+    Summary, Target, Thread, Tool, Under, Verdict,
 };
 
 use crate::names::Symbols;

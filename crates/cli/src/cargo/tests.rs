@@ -78,6 +78,8 @@ pub struct Running<'a> {
     pub out: &'a Path,
     pub interrupt: &'a Interrupt,
     pub settings: &'a Settings,
+    /// Who decides which thread runs, as it is typed.
+    pub deciding: &'a [OsString],
     /// Nothing is said of those that pass.
     pub quiet: bool,
 }
@@ -86,7 +88,7 @@ impl Running<'_> {
     /// Runs them, as many at a time as there are processors, and says of each what it came to. After
     /// Ctrl-C none is begun any more, and those that it ended do not count.
     pub fn all(&self, tests: &[Test]) -> Result<Vec<(Ended, Option<Report>)>, Failure> {
-        let Running { out, interrupt, settings, quiet } = *self;
+        let Running { out, interrupt, settings, deciding, quiet } = *self;
         std::fs::create_dir_all(out)
             .map_err(Failure::during(format_args!("making {}", out.display())))?;
         let queue = Mutex::new(tests.iter().enumerate());
@@ -102,7 +104,7 @@ impl Running<'_> {
                 let started = Instant::now();
                 let state = format!("test {} of {}: {}", at + 1, tests.len(), test.name);
                 say(&|progress| progress.say(state.as_str()));
-                let (how, report) = run(test, &out.join((at + 1).to_string()), settings);
+                let (how, report) = run(test, &out.join((at + 1).to_string()), settings, deciding);
                 if interrupt.came() {
                     return;
                 }
@@ -139,7 +141,12 @@ impl Running<'_> {
     }
 }
 
-fn run(test: &Test, out: &Path, settings: &Settings) -> (Ended, Option<Report>) {
+fn run(
+    test: &Test,
+    out: &Path,
+    settings: &Settings,
+    deciding: &[OsString],
+) -> (Ended, Option<Report>) {
     let broken = |why: String| (Ended::Broken(why), None);
     let out = match std::path::absolute(out) {
         Ok(out) => out,
@@ -152,6 +159,7 @@ fn run(test: &Test, out: &Path, settings: &Settings) -> (Ended, Option<Report>) 
     let ran = raddle
         .args(["run", "--quiet", "--part", "--out"])
         .arg(&out)
+        .args(deciding)
         .arg("--")
         .arg(&test.executable.path)
         .args(&test.arguments)

@@ -66,7 +66,7 @@ impl Confirm {
             record: false,
             schedule: ScheduleOptions {
                 policy: PolicyChoice::Random,
-                seed: self.seed,
+                seed: self.first_seed(),
                 time: self.time.mode(),
                 watch: Vec::new(),
                 lock_points: false,

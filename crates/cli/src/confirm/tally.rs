@@ -52,6 +52,8 @@ pub struct Tally {
     cycle: Vec<CyclePart>,
     /// Effects are told by the difference from this.
     habit: Habit,
+    /// The policy, where it is not the directed one.
+    policy: Option<String>,
 }
 
 /// How often something was seen, and where the threads concerned stood the first time.
@@ -81,8 +83,8 @@ pub struct Kept {
 
 impl Tally {
     /// Nothing yet, of a program that usually does this.
-    pub fn new(habit: Habit, cycle: Vec<CyclePart>) -> Tally {
-        Tally { habit, cycle, ..Tally::default() }
+    pub fn new(habit: Habit, cycle: Vec<CyclePart>, policy: Option<String>) -> Tally {
+        Tally { habit, cycle, policy, ..Tally::default() }
     }
 
     /// One more trial.
@@ -92,7 +94,7 @@ impl Tally {
             self.failed += 1;
             return;
         };
-        let Some((order, atomic)) = self.hit(&result) else { return };
+        let Some((order, atomic)) = hit(&self.cycle, &result) else { return };
         self.hits += 1;
         self.atomic += u64::from(atomic);
         let effect = self.effect(&result, &written);
@@ -106,23 +108,6 @@ impl Tally {
         if self.orders.get(&order).is_none_or(|known| rank < known.rank) {
             self.orders.insert(order, Kept { rank, seed, result });
         }
-    }
-
-    /// Did it happen, in which order, and was one of the accesses atomic?
-    fn hit(&self, result: &TrialResult) -> Option<(u8, bool)> {
-        if self.cycle.is_empty() {
-            let met = result.meetings.first()?;
-            return Some((if met.first_went { 1 } else { 2 }, met.atomic));
-        }
-        // Every thread of the circle stands at one of the requests.
-        let is_part = |(module, offset): &(String, u64)| {
-            let holds = |part: &CyclePart| {
-                let code = &part.asks.code;
-                code.module == *module && (code.start..code.end).contains(offset)
-            };
-            self.cycle.iter().any(holds)
-        };
-        (!result.circle.is_empty() && result.circle.iter().all(is_part)).then_some((1, false))
     }
 
     /// What happened, in a word or two.
@@ -155,6 +140,8 @@ impl Tally {
     /// The result in a line; `early` says why there were no more trials, if there could have been.
     pub fn line(&self, finding: &Finding, early: Option<Early>) -> String {
         let subject = subject(finding);
+        let under = self.policy.as_ref().map(|policy| format!(" under {policy}"));
+        let under = under.unwrap_or_default();
         let failed = match self.failed {
             0 => String::new(),
             n => format!("; {n} executions failed"),
@@ -168,7 +155,7 @@ impl Tally {
         if self.hits == 0 {
             let trials = self.trials;
             let early = early.map(|early| format!(", then {early}")).unwrap_or_default();
-            return format!("{subject}: not confirmed in {trials} trials{early}{failed}");
+            return format!("{subject}: not confirmed in {trials} trials{under}{early}{failed}");
         }
         let word = match self.is_confirmed() {
             true => "confirmed",
@@ -181,7 +168,7 @@ impl Tally {
             .collect();
         let rate = self.rate();
         let seed = self.orders.values().map(|o| o.seed).min().unwrap_or(0);
-        format!("{subject}: {word}, {rate}, seed {seed}; {}{failed}", effects.join(", "))
+        format!("{subject}: {word}, {rate}{under}, seed {seed}; {}{failed}", effects.join(", "))
     }
 
     /// For the report; leaves what repeats each order in the run's directory.
@@ -217,6 +204,7 @@ impl Tally {
             confirmed: self.is_confirmed(),
             adjacent: self.hits > 0 && !self.is_confirmed(),
             seed: self.orders.values().map(|o| o.seed).min().map(|seed| seed.to_string()),
+            policy: self.policy.clone(),
             trials: self.trials,
             hits: self.hits,
             interval: self.rate().interval(),
@@ -226,6 +214,24 @@ impl Tally {
             ..Confirmation::default()
         })
     }
+}
+
+/// Did it happen, in which order, and was one of the accesses atomic? Of a race (without a cycle), by the meeting of its
+/// accesses; of a cycle of locks, by the deadlock.
+pub fn hit(cycle: &[CyclePart], result: &TrialResult) -> Option<(u8, bool)> {
+    if cycle.is_empty() {
+        let met = result.meetings.first()?;
+        return Some((if met.first_went { 1 } else { 2 }, met.atomic));
+    }
+    // Every thread of the circle stands at one of the requests.
+    let is_part = |(module, offset): &(String, u64)| {
+        let holds = |part: &CyclePart| {
+            let code = &part.asks.code;
+            code.module == *module && (code.start..code.end).contains(offset)
+        };
+        cycle.iter().any(holds)
+    };
+    (!result.circle.is_empty() && result.circle.iter().all(is_part)).then_some((1, false))
 }
 
 /// `R1 (counter, predicted)`.
@@ -286,6 +292,9 @@ mod tests {
         assert_eq!(tally.line(&finding, interrupted), early);
         let early = "R1 (counter): not confirmed in 2 trials, then out of time";
         assert_eq!(tally.line(&finding, late), early);
+        tally.policy = Some("random".into());
+        let early = "R1 (counter): not confirmed in 2 trials under random, then out of time";
+        assert_eq!(tally.line(&finding, late), early);
     }
 
     #[test]
@@ -308,7 +317,7 @@ mod tests {
             errors: errors.as_bytes().to_vec(),
         };
         let habit = Habit { exit: None, output: Some(b"2".to_vec()) };
-        let mut tally = Tally::new(habit, Vec::new());
+        let mut tally = Tally::new(habit, Vec::new(), None);
         let mut effect = |end, out, err| tally.effect(&result(end), &written(out, err));
         assert_eq!(effect(Ending::Exit(0), "1", ""), "other output");
         assert_eq!(effect(Ending::Exit(0), "2", ""), "nothing");

@@ -49,9 +49,11 @@ impl Hunt {
         let parts = run.path().join(DETECTIONS_PART);
         let mut found: Vec<(PathBuf, Report)> = Vec::new();
         // One at least, also where its races are of no interest: for the report.
-        let detections = if self.policy.is_some() { 1 } else { DETECTIONS.len() };
+        let depth = self.depth.unwrap_or(scheduling::DEPTH);
+        let asked_for = self.policy.map(|policy| vec![(policy, depth)]);
+        let detections = asked_for.unwrap_or_else(|| DETECTIONS.to_vec());
         let mut suspects: BTreeMap<(String, u64), WatchedPlace> = BTreeMap::new();
-        for (seed, (policy, depth)) in (self.seed..).zip(&DETECTIONS[..detections]) {
+        for (seed, (policy, depth)) in (self.seed..).zip(&detections) {
             if !found.is_empty() && (started.elapsed() > self.budget / 3 || interrupt.came()) {
                 break;
             }

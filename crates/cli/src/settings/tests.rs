@@ -72,7 +72,12 @@ fn every_option_is_a_variable_and_a_key() {
             );
             let world = World::new("").with(&variable(name), &value);
             let (settings, _) = world.settings(&[]).unwrap();
-            let from_variable = settings.of(subcommand.get_name(), option).unwrap();
+            let from_variable = settings.of(subcommand.get_name(), option);
+            if OWN.contains(&(subcommand.get_name(), name)) {
+                assert_eq!(from_variable, None);
+                continue;
+            }
+            let from_variable = from_variable.unwrap();
             assert_eq!(from_variable, Setting { values: vec![value], origin: variable(name) });
         }
     }
@@ -169,4 +174,17 @@ fn a_wrong_value_is_traced_to_where_it_stands() {
     assert_eq!(at("seed = 1\nrun = { timeout = 'soon' }"), "ROOT/raddle.toml:2 [run]");
     let world = World::new("").with("RADDLE_TIMEOUT", "soon");
     assert_eq!(blamed(world).as_deref(), Some("RADDLE_TIMEOUT"));
+}
+
+#[test]
+fn a_policy_for_all_does_not_change_what_confirm_and_replay_do() {
+    let world = World::new("policy = 'pct'\nseed = 3\n").with("RADDLE_POLICY", "random");
+    assert_eq!(world.value(&RUN, "policy"), ["random"]);
+    assert_eq!(world.value(&["confirm"], "policy"), [""; 0]);
+    assert_eq!(world.value(&["confirm"], "seed"), ["3"]);
+    assert_eq!(world.value(&["replay", "R1"], "policy"), [""; 0]);
+    assert_eq!(world.value(&["replay", "R1"], "seed"), [""; 0]);
+    assert_eq!(world.value(&["replay", "R1", "--seed", "4"], "seed"), ["4"]);
+    let own = World::new("[confirm]\npolicy = 'pct'\n");
+    assert_eq!(own.value(&["confirm"], "policy"), ["pct"]);
 }

@@ -72,6 +72,7 @@ pub fn answer(
         // The kernel would write there which processor it is.
         libc::SYS_rseq => return Some(-i64::from(libc::ENOSYS)),
         libc::SYS_clone | libc::SYS_clone3 => expect_thread(scheduler, thread, call),
+        libc::SYS_fork | libc::SYS_vfork => scheduler.forks.begin(),
         libc::SYS_exit => {
             // The kernel is to do nothing when the thread has ended: we do, in our order.
             kernel::call(libc::SYS_set_tid_address, [0; 6]);
@@ -188,8 +189,11 @@ pub fn returned(
     }
 }
 
-/// A process has been made, in the parent.
+/// A process has been made, or could not be; of the two who return from the call, this is for the parent.
 fn process_made(scheduler: &Scheduler, thread: &mut ThreadState, call: &mut SystemCall<'_>) {
+    if call.result() != 0 {
+        scheduler.forks.end();
+    }
     if call.result() > 0
         && let Some(told) = input::process_made(scheduler, thread, call)
     {
@@ -203,9 +207,10 @@ fn expect_thread(scheduler: &Scheduler, thread: &ThreadState, call: &SystemCall<
     let field = |i: u64| target::word(call.argument(0) + 8 * i).unwrap_or(0);
     let flags = if is_clone3 { field(0) } else { call.argument(0) };
     scheduler.expecting.store(false, Ordering::Relaxed);
-    let Some(id) = thread.last_child.filter(|_| flags & libc::CLONE_THREAD as u64 != 0) else {
-        return;
-    };
+    if flags & libc::CLONE_THREAD as u64 == 0 {
+        return scheduler.forks.begin();
+    }
+    let Some(id) = thread.last_child else { return };
     // struct clone_args: flags, pidfd, child_tid, parent_tid, …
     let (child_id, parent_id) = match is_clone3 {
         true => (field(2), field(3)),

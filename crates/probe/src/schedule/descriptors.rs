@@ -52,17 +52,17 @@ pub fn answer(
         _ => return None,
     };
     let descriptor = call.argument(0) as i32;
+    let step = scheduler.step_of(probe, thread, call);
+    let mut waiting = Waiting { scheduler, probe, thread, step, descriptor, events };
+    let arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
     if flags & libc::MSG_DONTWAIT as u64 != 0
         || kernel::flags_of(descriptor) & libc::O_NONBLOCK != 0
     {
-        return None;
+        return waiting.write_what_has_room(&Parts::written(number, arguments)?);
     }
-    let step = scheduler.step_of(probe, thread, call);
-    let mut waiting = Waiting { scheduler, probe, thread, step, descriptor, events };
     if number == libc::SYS_connect {
         return Some(waiting.connect(call.argument(1), call.argument(2)));
     }
-    let arguments: [u64; 6] = std::array::from_fn(|i| call.argument(i as u32));
     if let Some(parts) = Parts::written(number, arguments)
         && takes_pieces(descriptor, number)
         && parts.length() > PIECE
@@ -177,7 +177,7 @@ impl Waiting<'_> {
         };
         loop {
             let wait = match reader {
-                Some(reader) if !streams::has_room(reader) => Wait::Room(reader),
+                Some(reader) if !streams::has_room(reader) => Wait::Room { reader, until: None },
                 // The kernel may still have to acknowledge what was read: that takes its time, but nobody's turn.
                 Some(_) if kernel::poll(&mut [wanted], streams::DELIVERY) == Some(true) => {
                     return true;
@@ -252,6 +252,35 @@ impl Waiting<'_> {
                 }
             },
         )
+    }
+
+    /// A write that does not wait, to another thread over TCP: as much of it as there is room for. Where there is
+    /// none, whoever reads is let go first, as if the writer had been late. `None` where that does not help, or this is
+    /// no such write: then it is the kernel's to say what it takes.
+    fn write_what_has_room(&mut self, parts: &Parts) -> Option<i64> {
+        let reader = streams::reader(self.scheduler, self.descriptor)?;
+        if parts.message.is_some() || parts.length() == 0 {
+            return None;
+        }
+        if !streams::has_room(reader) {
+            let until = Some(self.scheduler.lock().points + streams::LATE);
+            let wait = Wait::Room { reader, until };
+            self.scheduler.block(self.probe, self.thread, wait, None, self.step);
+        }
+        let (room, unread) = streams::room(reader)?;
+        let (start, size) = parts.after(0, room)?;
+        let wanted = Descriptor { fd: self.descriptor, events: libc::POLLOUT, revents: 0 };
+        kernel::poll(&mut [wanted], streams::DELIVERY);
+        let descriptor = self.descriptor as u64;
+        let result = match parts.flags {
+            None => kernel::call(libc::SYS_write, [descriptor, start, size, 0, 0, 0]),
+            Some(flags) => kernel::call(libc::SYS_sendto, [descriptor, start, size, flags, 0, 0]),
+        };
+        if result > 0 {
+            streams::sent(self.scheduler, self.descriptor);
+            streams::await_arrival(reader, unread + result as u64);
+        }
+        Some(result)
     }
 
     /// A blocking read until all of it is there, or nothing more comes.

@@ -77,6 +77,7 @@ pub struct Scheduler {
     born: AtomicU32,
     /// The call that makes a thread is under way; only who makes it knows.
     expecting: AtomicBool,
+    forks: turn::Forks,
     ids: ids::Ids,
     watched: watch::Watched,
     cycle: locks::Cycle,
@@ -155,6 +156,7 @@ impl Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
             expecting: AtomicBool::new(false),
+            forks: turn::Forks::default(),
             ids: ids::Ids::new(options.process),
             watched: watch::Watched::new(&options.watch),
             cycle: locks::Cycle::new(&options.cycle),
@@ -234,7 +236,7 @@ impl Scheduler {
         kernel::futex_wake(&self.born);
         probe.slots.set(slot::CONTROLLED, 1);
         probe.slots.set(slot::BUDGET, quantum);
-        turn.wait();
+        turn.wait(&self.forks);
     }
 
     /// The current thread has ended but for what the engine does; others may run.

@@ -23,7 +23,7 @@ fn about(entry: &Entry, running: bool) -> String {
             None => "waits".to_owned(),
         },
         Wait::Time => "sleeps".to_owned(),
-        Wait::Descriptors(_) | Wait::Room(_) => "waits for a descriptor".to_owned(),
+        Wait::Descriptors(_) | Wait::Room { .. } => "waits for a descriptor".to_owned(),
         Wait::Retry => "waits for another process or a file lock".to_owned(),
         Wait::Signal => "waits for a signal".to_owned(),
         Wait::Outside => "in the kernel".to_owned(),

@@ -7,16 +7,24 @@
 //! through options of the sockets that are as they were afterwards.
 //!
 //! How much a connection holds that nobody has read is the kernel's to say as well, and goes by how fast it was until
-//! then. So who waits to write waits for less: for this much at most to be unread.
+//! then. So who waits to write waits for less: for this much at most to be unread. And who does not wait writes no more
+//! than that at a time, and is late where there is no room, so that the reader comes first: to be refused, it takes that nobody
+//! else can run, or that the others do something else for long.
 
 use super::Scheduler;
-use crate::memory::sockets;
+use crate::memory::{kernel, sockets};
 use std::collections::BTreeSet;
 
 /// Bytes that nobody has read: less than any connection takes from the beginning.
 const UNREAD: i32 = 16 * 1024;
 /// Nanoseconds that the kernel may take to acknowledge what was read: it waits for company.
 pub const DELIVERY: u64 = 1_000_000_000;
+
+/// Scheduling points by which who does not want to wait for room is late at most.
+pub const LATE: u64 = 256;
+/// Nanoseconds between two looks at whether what was sent has arrived, and how often it is looked.
+const LOOK: u64 = 50_000;
+const LOOKS: u32 = 1_000;
 
 /// The TCP sockets of the process, by descriptor.
 #[derive(Debug, Default)]
@@ -79,6 +87,16 @@ pub fn sent(scheduler: &Scheduler, descriptor: i32) {
     sockets::set_option(other, (libc::IPPROTO_TCP, libc::TCP_QUICKACK), 1);
 }
 
+/// Until so many bytes are there to be read: on a busy machine the kernel may leave their delivery to a thread of its own.
+pub fn await_arrival(reader: i32, bytes: u64) {
+    for _ in 0..LOOKS {
+        if sockets::unread(reader) as u64 >= bytes {
+            return;
+        }
+        kernel::poll(&mut [], LOOK);
+    }
+}
+
 /// The descriptor by which this very process reads what it sends by this one.
 pub fn reader(scheduler: &Scheduler, descriptor: i32) -> Option<i32> {
     if !scheduler.lock().streams.0.contains(&descriptor) {
@@ -93,7 +111,14 @@ pub fn reader(scheduler: &Scheduler, descriptor: i32) -> Option<i32> {
 
 /// Is there room for more that is to be read by this descriptor? One that was closed takes everything.
 pub fn has_room(reader: i32) -> bool {
-    sockets::unread(reader) < UNREAD
+    room(reader).is_some()
+}
+
+/// For how much there is room, if there is, and how much is there to be read.
+pub fn room(reader: i32) -> Option<(u64, u64)> {
+    let unread = sockets::unread(reader);
+    let room = u64::try_from(UNREAD - unread).ok().filter(|room| *room > 0)?;
+    Some((room, unread as u64))
 }
 
 /// The descriptor with these two addresses, from its side.

@@ -74,8 +74,9 @@ pub enum Wait {
     Time,
     /// One of these to be ready.
     Descriptors(Vec<Descriptor>),
-    /// Room in a connection with another thread, which reads by this descriptor.
-    Room(i32),
+    /// Room in a connection with another thread, which reads by this descriptor; of who would rather not wait,
+    /// until this point at most, and not when nobody else can run.
+    Room { reader: i32, until: Option<u64> },
     /// Something that is found out by trying again.
     Retry,
     /// A signal that it takes by asking for it, and finds out about by trying again.
@@ -154,6 +155,18 @@ pub struct Table {
 }
 
 impl Table {
+    /// Nobody else can run: lets those go who would rather not wait for room. Were there any?
+    pub fn give_up_room(&mut self) -> bool {
+        let mut any = false;
+        for entry in self.iter_mut() {
+            if matches!(entry.wait, Wait::Room { until: Some(_), .. }) {
+                entry.wake(Woken::Came(0));
+                any = true;
+            }
+        }
+        any
+    }
+
     pub fn add(&mut self, entry: Entry) {
         self.entries.insert(entry.id, entry);
     }

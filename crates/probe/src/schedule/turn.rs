@@ -39,13 +39,15 @@ pub struct Turn {
 
 impl Turn {
     /// Until it is this thread's turn.
-    pub fn wait(&self) {
+    pub fn wait(&self, forks: &Forks) {
         if self.word.swap(0, Ordering::Acquire) != 0 {
             return;
         }
         process::while_suspendable(|| {
             while self.word.swap(0, Ordering::Acquire) == 0 {
-                if kernel::futex_wait(&self.word, 0) {
+                let before = forks.now();
+                let is_poked = kernel::futex_wait(&self.word, 0);
+                if is_poked && before.is_some_and(|before| forks.now() == Some(before)) {
                     self.poked.store(true, Ordering::Release);
                 }
             }
@@ -55,6 +57,32 @@ impl Turn {
     fn give(&self) {
         self.word.store(1, Ordering::Release);
         kernel::futex_wake(&self.word);
+    }
+}
+
+/// Processes that threads make. The engine holds all threads meanwhile, by a signal of its own: who waits is not to
+/// take that for one of the target's.
+#[derive(Debug, Default)]
+pub struct Forks {
+    begun: AtomicU32,
+    done: AtomicU32,
+}
+
+impl Forks {
+    /// A thread is about to make one.
+    pub fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// It has made it, or could not.
+    pub fn end(&self) {
+        self.done.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many there were so far; none while one is being made.
+    fn now(&self) -> Option<u32> {
+        let done = self.done.load(Ordering::SeqCst);
+        (self.begun.load(Ordering::SeqCst) == done).then_some(done)
     }
 }
 
@@ -82,7 +110,7 @@ impl Scheduler {
     /// Until it is this thread's turn. It may be asked, meanwhile, to look who can run next.
     pub(super) fn await_turn(&self, probe: &Probe, thread: &mut ThreadState, turn: &Turn) {
         loop {
-            turn.wait();
+            turn.wait(&self.forks);
             let mut state = self.lock();
             if state.driver.take_if(|driver| *driver == thread.id).is_none() {
                 return;
@@ -289,6 +317,9 @@ impl Scheduler {
             debugger.listen(probe, thread);
             state = self.lock();
         }
+        if state.table.give_up_room() {
+            return state;
+        }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
         if state.inputs.is_replaying()
             && state.next_deadline().is_none()
@@ -331,7 +362,7 @@ impl Scheduler {
             match entry.wait {
                 Wait::Retry | Wait::Signal => entry.wake(Woken::Came(0)),
                 Wait::Nothing | Wait::Outside | Wait::Recorded => {}
-                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) | Wait::Room(_) => {
+                Wait::Futex { .. } | Wait::Time | Wait::Descriptors(_) | Wait::Room { .. } => {
                     if entry.turn.poked.swap(false, Ordering::AcqRel) {
                         entry.wake(Woken::Interrupted);
                     }
@@ -407,7 +438,7 @@ impl Wait {
     pub fn is_outside(&self) -> bool {
         match self {
             Wait::Descriptors(_)
-            | Wait::Room(_)
+            | Wait::Room { .. }
             | Wait::Retry
             | Wait::Signal
             | Wait::Outside
@@ -432,11 +463,13 @@ impl State {
 
     /// Lets those go whose descriptors are ready, and, now and then, those who try.
     fn wake_by_outside(&mut self) {
-        let tries = self.points.is_multiple_of(RETRY_POINTS);
+        let (now, tries) = (self.points, self.points.is_multiple_of(RETRY_POINTS));
         for entry in self.table.iter_mut() {
             let ready = match &mut entry.wait {
                 Wait::Descriptors(list) => kernel::poll(list, 0) == Some(true),
-                Wait::Room(reader) => streams::has_room(*reader),
+                Wait::Room { reader, until } => {
+                    until.is_some_and(|until| until <= now) || streams::has_room(*reader)
+                }
                 Wait::Retry | Wait::Signal => tries,
                 _ => false,
             };

@@ -5,7 +5,7 @@ mod confirmation;
 mod failure;
 
 pub use confirmation::{
-    Confirmation, Effect, Harm, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Values,
+    Confirmation, Effect, Harm, Interleaving, Lane, Order, Rebuilt, Step, StepKind, Under, Values,
 };
 pub use failure::Failure;
 

@@ -3,7 +3,7 @@
 use super::{Repository, junit, sarif};
 use crate::findings::schema::{
     Classification, Confirmation, Effect, Interleaving, Lane, Order, Rebuilt, Step, StepKind,
-    Values, Verdict,
+    Under, Values, Verdict,
 };
 use crate::findings::{Rate, Report, typed};
 use raddle_model::ThreadId;
@@ -37,6 +37,7 @@ fn bank() -> Report {
     finding.confirmation = Some(Confirmation {
         confirmed: true,
         seed: Some("18446744073709551615".into()),
+        policy: Some("random".into()),
         trials: 3,
         hits: 2,
         interval: Rate { hits: 2, trials: 3 }.interval(),
@@ -53,6 +54,12 @@ fn bank() -> Report {
             end: serde_json::json!({"exit": 1}),
             accesses: Value::Null,
             interleaving: Some(interleaving()),
+        }],
+        under: vec![Under {
+            policy: "pct of depth 3".into(),
+            trials: 20,
+            interval: Rate { hits: 0, trials: 20 }.interval(),
+            ..Under::default()
         }],
         rebuilt: Some(Rebuilt { found: true, reported: false, fixed: false }),
         ..Confirmation::default()

@@ -18,6 +18,10 @@ pub struct Confirmation {
     /// The seed that makes it happen again.
     #[serde(default)]
     pub seed: Option<String>,
+    /// The policy of the executions, where one was asked for; else race-directed, or lock-directed for a cycle of
+    /// locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// Executions tried.
     #[serde(default)]
     pub trials: u64,
@@ -36,12 +40,29 @@ pub struct Confirmation {
     /// The orders in which it happened.
     #[serde(default)]
     pub orders: Vec<Order>,
+    /// How often it happens under other policies, each asked for after it was confirmed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub under: Vec<Under>,
     /// The program was rebuilt after the finding was made; this is about the new build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
     /// What else the stage has to say.
     #[serde(flatten)]
     pub more: Map<String, Value>,
+}
+
+/// How often a finding happens under a policy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Under {
+    /// The policy.
+    pub policy: String,
+    /// Executions tried.
+    pub trials: u64,
+    /// Of them those where it happened.
+    pub hits: u64,
+    /// Between which proportions of executions it happens, by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
 }
 
 /// What a finding that was made to happen did to the program.
@@ -91,6 +112,12 @@ impl Confirmation {
     pub fn harm(&self) -> Harm {
         let harms = self.effects.iter().map(|effect| Harm::of(&effect.effect));
         harms.min().unwrap_or(Harm::Nothing)
+    }
+
+    /// Adds how often it happens under a policy; what was known of that one before is replaced.
+    pub fn add_under(&mut self, rate: Under) {
+        self.under.retain(|known| known.policy != rate.policy);
+        self.under.push(rate);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::findings::party::{Deed, Party, Wanted};
 use crate::findings::runtime::own_frame;
 use crate::findings::schema::{
     Access, Confirmation, Effect, Finding, Frame, Location, LocationKind, Lock, Rebuilt, Report,
-    Side,
+    Side, Under,
 };
 use crate::hex::Hex;
 use crate::names::{file_name, source};
@@ -114,15 +114,25 @@ pub(in crate::findings) fn later(finding: &Finding) -> Vec<(&'static str, String
         let rate = Rate { hits, trials };
         let seed = confirmation.seed.as_ref().map(|seed| format!("; seed {seed}"));
         let seed = seed.unwrap_or_default();
+        let policy = confirmation.policy.as_ref().map(|policy| format!(" under {policy}"));
+        let under = policy.as_deref().unwrap_or_default();
         said.push(match (confirmation.confirmed, adjacent) {
-            (true, _) => ("made: ", format!("happened in {rate} executions{seed}")),
+            (true, _) => ("made: ", format!("happened in {rate} executions{under}{seed}")),
             (false, true) => (
                 "made: ",
-                format!("both stood there in {rate} executions, one perhaps atomic{seed}"),
+                format!("both stood there in {rate} executions{under}, one perhaps atomic{seed}"),
             ),
             (false, false) if trials == 0 => ("made: ", "not tried: its code is gone".into()),
+            (false, false) if policy.is_some() => {
+                ("made: ", format!("did not happen in {tried}{under}"))
+            }
             (false, false) => ("made: ", format!("could not be made to happen in {tried}")),
         });
+        said.extend(confirmation.under.iter().map(|rate| {
+            let Under { policy, trials, hits, .. } = rate;
+            let rate = Rate { hits: *hits, trials: *trials };
+            ("made: ", format!("under {policy}, it happened in {rate} executions"))
+        }));
         said.extend(fixed(confirmation).map(|fixed| ("fixed: ", fixed)));
         said.extend(confirmation.effects.iter().map(|effect| ("does: ", does(finding, effect))));
     }
