@@ -175,6 +175,13 @@ impl Analysis {
         Analysis { choice, rules, works, current: AtomicUsize::new(0) }
     }
 
+    /// In a forked child, before it does anything.
+    pub fn forked(&self) {
+        if let Engine::Fast(fast) = &self.work().engine {
+            fast.planes().forked();
+        }
+    }
+
     /// Begins anew, in a forked child.
     pub fn restart(&self) {
         let shadow = match &self.work().engine {
