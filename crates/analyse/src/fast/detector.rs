@@ -111,9 +111,30 @@ struct Member {
 struct Slot {
     /// From which tick on which thread counted in it, in order.
     tenants: Vec<(u64, ThreadId)>,
+    /// Those that can race no more are looked for when there are more than this.
+    many: usize,
 }
 
+/// So many threads that counted in a chain are kept whatever they did.
+const TENANTS: usize = 64;
+
 impl Slot {
+    /// A thread counts from this tick on; `settled` says up to which one nobody asks any more.
+    fn begin_tenancy(&mut self, tick: u64, thread: ThreadId, settled: impl FnOnce() -> u64) {
+        if self.tenants.last().is_some_and(|(_, last)| *last == thread) {
+            return;
+        }
+        if self.tenants.len() >= self.many.max(TENANTS) {
+            let settled = settled();
+            let over = self.tenants.partition_point(|(from, _)| *from <= settled);
+            // The last of them may have counted further.
+            self.tenants.drain(..over.saturating_sub(1));
+            self.many = 2 * self.tenants.len();
+        }
+        self.tenants.push((tick, thread));
+    }
+
+    /// Nobody if it is forgotten.
     fn tenant(&self, tick: u64) -> ThreadId {
         let after = self.tenants.partition_point(|(from, _)| *from <= tick);
         self.tenants[..after].last().map_or(ThreadId(0), |(_, thread)| *thread)
@@ -445,10 +466,8 @@ impl<P: Planes> FastHybrid<P> {
         if slots.len() <= chain {
             slots.resize_with(chain + 1, Slot::default);
         }
-        let slot = &mut slots[chain];
-        if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
-            slot.tenants.push((stamp.tick, thread));
-        }
+        let settled = || execution.settled(stamp.chain);
+        slots[chain].begin_tenancy(stamp.tick, thread, settled);
         let (tick, own) = match chain.checked_sub(self.crowd.slot()) {
             None => {
                 let base = &self.bases[number];
@@ -820,5 +839,26 @@ impl State {
     fn stands(&self, thread: ThreadId) -> bool {
         let version = self.execution.locks_version(thread);
         self.threads.get(&thread).is_some_and(|member| member.version == version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_keeps_those_who_may_still_race() {
+        let mut slot = Slot::default();
+        for n in 1..100_000u64 {
+            slot.begin_tenancy(n * 10, ThreadId(n as u32), || n.saturating_sub(3) * 10 + 5);
+            assert_eq!(slot.tenant(n * 10 + 7), ThreadId(n as u32));
+            assert_eq!(slot.tenant((n - 1) * 10 + 7).0 as u64, n - 1);
+        }
+        assert!(slot.tenants.len() <= TENANTS);
+        assert_eq!(slot.tenant(20), ThreadId(0));
+        // Of what is not settled nobody is forgotten.
+        let mut slot = Slot::default();
+        (1..1000u64).for_each(|n| slot.begin_tenancy(n, ThreadId(n as u32), || 0));
+        assert!((1..1000).all(|n| slot.tenant(n) == ThreadId(n as u32)));
     }
 }
