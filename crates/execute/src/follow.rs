@@ -138,6 +138,11 @@ impl Followed {
 
     /// Hands on what has been written since the last look.
     pub(crate) fn look(&mut self, observer: &mut dyn Observer) -> Progress {
+        self.look_once(observer, false)
+    }
+
+    /// `last`: nothing more will be written.
+    fn look_once(&mut self, observer: &mut dyn Observer, last: bool) -> Progress {
         let mut progress = Progress::default();
         if self.abandoned {
             return progress;
@@ -156,7 +161,7 @@ impl Followed {
             threads: &mut self.threads,
             forked: &mut progress.forked,
         };
-        let read = self.reader.poll(|record| match record {
+        let mut take = |record| match record {
             Record::Event(event) => {
                 delivery.merger.push(event);
                 delivery.deliver(pid, observer, Merger::pop);
@@ -190,7 +195,11 @@ impl Followed {
             }
             Record::Diverged { what } => self.control.divergence = Some(what),
             Record::Failure { what } => self.failure = Some(what),
-        });
+        };
+        let read = match last {
+            true => self.reader.poll_last(&mut take),
+            false => self.reader.poll(&mut take),
+        };
         match read {
             Ok(records) => progress.records = records,
             Err(e) => self.give_up(&e),
@@ -207,7 +216,7 @@ impl Followed {
     pub(crate) fn finish(&mut self, observer: &mut dyn Observer) -> Progress {
         let mut progress = Progress::default();
         loop {
-            let more = self.look(observer);
+            let more = self.look_once(observer, true);
             progress.forked.extend(more.forked);
             if more.records == 0 {
                 break;

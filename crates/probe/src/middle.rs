@@ -20,7 +20,6 @@ use raddle_analyse::fast::crowd::MEMBERS;
 use raddle_analyse::fast::{Cell, Journal, Planes, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
-use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Lines whose accesses are noted before the others are looked at for all of them. Noting and looking late, with what else
@@ -35,21 +34,19 @@ const CHUNKS: usize = 1 << 12;
 const CHUNKS_AGE_AT: u32 = ADDRESS_BITS - CHUNK.trailing_zeros() + 5;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
-/// Accesses that are remembered for a thread, and how the row of a site and a stack is found.
-const ROWS: usize = 1 << ROW_BITS;
-const ROW_BITS: u32 = 13;
+/// Accesses that are remembered for a thread.
+const ROWS: usize = 1 << 13;
 /// Rules for finding frames, and steps from stack to stack, that are remembered for a thread.
-const RULES: usize = 1 << RULE_BITS;
-const RULE_BITS: u32 = 12;
-const STEPS: usize = 1 << STEP_BITS;
-const STEP_BITS: u32 = 12;
+const RULES: usize = 1 << 12;
+const STEPS: usize = 1 << 12;
 /// Frames that the path finds at once; more are left to Rust.
 const FOUND: usize = 16;
 const SPREAD_SITE: u32 = 0x9E37_79B1;
 const SPREAD: u32 = 0x85EB_CA6B;
-/// Merged accesses that are remembered for a thread, and how one is found.
-const MERGES: usize = 1 << MERGE_BITS;
-const MERGE_BITS: u32 = 12;
+/// Merged accesses that are remembered for a thread.
+const MERGES: usize = 1 << 12;
+/// Above so many bits of its hash a row is found in its table: as many are left as the largest has bytes.
+const HASH_SHIFT: u32 = u32::BITS - (ROWS * ROW_SIZE).trailing_zeros();
 /// A cell without its access, as high as it goes: cells are compared by their ticks so, and the tick itself
 /// is then behind this shift.
 const ACCESS_SHIFT: u32 = u64::BITS - ACCESS_AT;
@@ -66,10 +63,10 @@ pub struct Middle {
     /// Own cells up to this one need not be kept, as the assembly compares it.
     settled: u64,
     sharers: u64,
-    rows: u64,
-    rules: u64,
-    steps: u64,
-    merges: u64,
+    rows: Table,
+    rules: Table,
+    steps: Table,
+    merges: Table,
     own: u32,
     /// Whose planes are looked at: all but the own. A member of the crowd looks at those of its slot, too.
     others: u32,
@@ -80,8 +77,7 @@ pub struct Middle {
     owners: u64,
     /// By member, the last tick that is ordered before, as the assembly compares it.
     member_limits: u64,
-    /// Where the crowd's rooms are, each of which begins with what its locks are like, and where the member's own cell is
-    /// in the first.
+    /// Where the crowd's rooms are, and where the member's own cell is in the first.
     rooms: u64,
     entries: u64,
     locks: u32,
@@ -130,20 +126,76 @@ pub struct Middle {
     lock_tables: [u64; ROOM],
     /// The own one.
     own_locks: u64,
-    memory: Reservation,
-    rule_memory: Reservation,
-    step_memory: Reservation,
-    merged: Reservation,
     limit_memory: Reservation,
     chunk_memory: Reservation,
-    /// Never written.
-    empty: Reservation,
 }
 
-/// Addresses of rows are computed by a shift.
+const _: () = assert!(SLOTS <= ROOM);
+
+/// Rows of what was learned, each at a place that a hash of its key says. Most threads learn little: a table begins with one page,
+/// and uses more of its memory when that is half full. What was learned before is found no more then, and learned again.
+#[derive(Debug)]
+#[repr(C)]
+struct Table {
+    /// Where the assembly looks.
+    start: u64,
+    /// Which bits of a hash say where a row is.
+    mask: u64,
+    /// The same of all of its memory.
+    most: u64,
+    /// Rows written since it grew.
+    written: usize,
+    memory: Reservation,
+}
+
+/// Rows of all tables have one size.
 const ROW_SIZE: usize = 16;
-const _: () = assert!(SLOTS <= ROOM && size_of::<Row>() == ROW_SIZE);
-const _: () = assert!(size_of::<RuleRow>() == ROW_SIZE && size_of::<Step>() == ROW_SIZE);
+/// So much of a table is used at first; it grows by this factor.
+const FIRST_SIZE: usize = 4096;
+const GROWTH: usize = 8;
+
+impl Table {
+    /// With nothing in it, and room for so many rows.
+    fn new(rows: usize) -> Option<Table> {
+        let mut memory = Reservation::new(rows * ROW_SIZE)?;
+        // A page that is read before it is written is given twice, and the second time all processors are told.
+        memory.write_at(0, 0u64);
+        let mask = |bytes: usize| (bytes - ROW_SIZE) as u64;
+        let (mask, most) = (mask(FIRST_SIZE), mask(rows * ROW_SIZE));
+        Some(Table { start: memory.start(), mask, most, written: 0, memory })
+    }
+
+    /// Where a row is; the assembly computes the same.
+    fn place(&self, hash: u32) -> usize {
+        (hash >> HASH_SHIFT) as usize & self.mask as usize
+    }
+
+    /// The two words of a row.
+    fn row(&self, place: usize) -> [u64; 2] {
+        [0, 8].map(|word| self.memory.word_at(place + word))
+    }
+
+    /// Writes a row.
+    fn write<T: Copy>(&mut self, place: usize, row: T) {
+        const { assert!(size_of::<T>() == ROW_SIZE) };
+        self.memory.write_at(place, row);
+        self.written += 1;
+        if self.written > (self.mask as usize + ROW_SIZE) / ROW_SIZE / 2 && self.mask < self.most {
+            let grown = (self.mask as usize + ROW_SIZE) * GROWTH - ROW_SIZE;
+            self.mask = self.most.min(grown as u64);
+            self.written = 0;
+        }
+    }
+
+    /// Forgets all.
+    fn clear(&mut self) {
+        self.memory.clear();
+        self.written = 0;
+    }
+}
+
+/// Where nothing is found.
+static EMPTY: [u64; ROWS * ROW_SIZE / 8] = [0; ROWS * ROW_SIZE / 8];
 
 /// An access described before.
 #[derive(Debug, Clone, Copy)]
@@ -192,9 +244,9 @@ impl RuleKey {
         RuleKey(return_address)
     }
 
-    /// The row; the assembly computes the same.
-    fn row(self) -> usize {
-        ((self.0 as u32).wrapping_mul(SPREAD) >> (u32::BITS - RULE_BITS)) as usize * ROW_SIZE
+    /// By this its row is found; the assembly computes the same.
+    fn hash(self) -> u32 {
+        (self.0 as u32).wrapping_mul(SPREAD)
     }
 }
 
@@ -228,10 +280,6 @@ pub struct Merge {
 impl Middle {
     /// For a new thread. `at_once`: the others are looked at for each access before it happens.
     pub fn new(shadow: &Shadow, at_once: bool) -> Option<Box<Middle>> {
-        let memory = Reservation::new(ROWS * ROW_SIZE)?;
-        let rule_memory = Reservation::new(RULES * ROW_SIZE)?;
-        let step_memory = Reservation::new(STEPS * ROW_SIZE)?;
-        let merged = Reservation::new(MERGES * size_of::<Merge>())?;
         let limit_memory = Reservation::new((MEMBERS + 1) * 8)?;
         let chunk_memory = Reservation::new(2 * CHUNKS * 8)?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
@@ -246,17 +294,17 @@ impl Middle {
             older_cells: [0; 2],
             settled: 0,
             sharers: shadow.sharers_base(),
-            rows: memory.start(),
-            rules: rule_memory.start(),
-            steps: step_memory.start(),
-            merges: merged.start(),
+            rows: Table::new(ROWS)?,
+            rules: Table::new(RULES)?,
+            steps: Table::new(STEPS)?,
+            merges: Table::new(MERGES)?,
             own: 0,
             others: !0,
             member: 0,
             crowd_slot: u32::MAX,
             owners: 0,
             member_limits: limit_memory.start(),
-            rooms: shadow.first_alike(),
+            rooms: shadow.rooms_base(),
             entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
@@ -289,13 +337,8 @@ impl Middle {
                 if slot < Planes::slots(shadow) { shadow.lock_table(slot) } else { 0 }
             }),
             own_locks: 0,
-            memory,
-            rule_memory,
-            step_memory,
-            merged,
             limit_memory,
             chunk_memory,
-            empty: Reservation::new(ROWS * ROW_SIZE)?,
         }))
     }
 
@@ -324,7 +367,7 @@ impl Middle {
         // Nothing is found in an empty table, so everything goes to Rust, which knows what to do.
         let muted = standing.is_muted(Side::Read) || standing.is_muted(Side::Write);
         let by_hand = !muted && !standing.is_undecided();
-        self.rows = if by_hand { self.memory.start() } else { self.empty.start() };
+        self.rows.start = if by_hand { self.rows.memory.start() } else { &raw const EMPTY as u64 };
         // The version first: if another thread changes a limit meanwhile, it will differ next time.
         let version = Some(standing.weak_version());
         if self.loaded != version {
@@ -401,22 +444,20 @@ impl Middle {
             return;
         }
         if let Some(Rule { at, .. }) = self.rule(RuleKey::site(site)) {
-            let row = row_of(site, node);
+            let place = self.rows.place(row_hash(site, node));
             // Who was here moves to the place beside it, where it is found a little later.
-            let old = [0, 8].map(|word| self.memory.word_at(row + word));
+            let old = self.rows.row(place);
             if old[0] != 0 && old[0] != u64::from(node) << 32 | u64::from(site) {
-                self.memory.write_at(row ^ ROW_SIZE, old);
+                self.rows.write(place ^ ROW_SIZE, old);
             }
-            self.memory.write_at(row, Row { site, node, access, at });
+            self.rows.write(place, Row { site, node, access, at });
         }
     }
 
     /// How the frame is found from there, if that is known.
     pub fn rule(&self, key: RuleKey) -> Option<Rule> {
-        let word = |at| self.rule_memory.word_at(key.row() + at);
-        let rule = word(offset_of!(RuleRow, rule));
-        let found = word(offset_of!(RuleRow, key)) == key.0;
-        found.then_some(Rule { at: rule as i32, bp: (rule >> 32) as i32 })
+        let [known, rule] = self.rules.row(self.rules.place(key.hash()));
+        (known == key.0).then_some(Rule { at: rule as i32, bp: (rule >> 32) as i32 })
     }
 
     /// Is it known how the frame is found from there?
@@ -426,7 +467,7 @@ impl Middle {
 
     /// Remembers how the frame is found from a place.
     pub fn remember_rule(&mut self, key: RuleKey, rule: Rule) {
-        self.rule_memory.write_at(key.row(), RuleRow { key: key.0, rule });
+        self.rules.write(self.rules.place(key.hash()), RuleRow { key: key.0, rule });
     }
 
     /// Are the rules those of the modules that are there now?
@@ -438,7 +479,7 @@ impl Middle {
     pub fn set_age(&mut self, age: &'static AtomicU32) {
         let now = age.load(Ordering::Acquire);
         if self.age != now || self.age_at != age.as_ptr() as u64 {
-            self.rule_memory.clear();
+            self.rules.clear();
             (self.age, self.age_at) = (now, age.as_ptr() as u64);
             self.age_of = Some(age);
         }
@@ -447,14 +488,14 @@ impl Middle {
     /// Remembers the stack `node`: that of `outer` with one frame more.
     pub fn remember_step(&mut self, outer: u32, return_address: u64, node: u32) {
         let step = Step { return_address, outer, node };
-        self.step_memory.write_at(step_of(outer, return_address), step);
+        self.steps.write(self.steps.place(step_hash(outer, return_address)), step);
     }
 }
 
 impl Middle {
     /// Remembers what stands for two accesses.
     pub fn remember_merge(&mut self, merge: Merge) {
-        self.merged.write_at(merge_of(&merge) * size_of::<Merge>(), merge);
+        self.merges.write(self.merges.place(merge_hash(&merge)), merge);
     }
 }
 
@@ -468,23 +509,21 @@ fn up_to(tick: u32) -> u64 {
     u64::from(tick.min(LAST_TICK)) << TICK_SHIFT | ((1 << TICK_SHIFT) - 1)
 }
 
-/// Where a merge is remembered; the assembly computes the same.
-fn merge_of(merge: &Merge) -> usize {
+/// By this a merge is found; the assembly computes the same.
+fn merge_hash(merge: &Merge) -> u32 {
     let mixed = merge.old.0.wrapping_mul(SPREAD).wrapping_add(merge.new.0);
-    let mixed = mixed.wrapping_mul(SPREAD_SITE).wrapping_add(merge.bytes);
-    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - MERGE_BITS)) as usize
+    mixed.wrapping_mul(SPREAD_SITE).wrapping_add(merge.bytes).wrapping_mul(SPREAD)
 }
 
-/// The row of an access; the assembly computes the same.
-fn row_of(site: u32, node: u32) -> usize {
-    let mixed = site.wrapping_mul(SPREAD_SITE).wrapping_add(node);
-    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - ROW_BITS)) as usize * ROW_SIZE
+/// By this the row of an access is; the assembly computes the same.
+fn row_hash(site: u32, node: u32) -> u32 {
+    site.wrapping_mul(SPREAD_SITE).wrapping_add(node).wrapping_mul(SPREAD)
 }
 
-/// That of a step likewise.
-fn step_of(outer: u32, return_address: u64) -> usize {
+/// By this a step is.
+fn step_hash(outer: u32, return_address: u64) -> u32 {
     let mixed = outer.wrapping_mul(SPREAD_SITE).wrapping_add(return_address as u32);
-    (mixed.wrapping_mul(SPREAD) >> (u32::BITS - STEP_BITS)) as usize * ROW_SIZE
+    mixed.wrapping_mul(SPREAD)
 }
 
 /// What is compared with before any rule was learned. Never written.

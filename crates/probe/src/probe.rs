@@ -310,6 +310,9 @@ impl Client for Probe {
 
     fn forked(&self, thread: Thread<'_>) {
         blocks::forked();
+        if let Some(analysis) = &self.analysis {
+            analysis.forked();
+        }
         self.process.store(std::process::id(), Ordering::Relaxed);
         if let Some(request) = self.server.as_ref().and_then(Server::copied) {
             return self.copied(thread, &request);

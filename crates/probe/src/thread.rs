@@ -81,6 +81,8 @@ pub struct ThreadState {
     pub kept: Kept,
     /// The mapped region the stack pointer was last seen in.
     pub stack_region: (u64, u64),
+    /// Where the stack begins that it was given, if it was.
+    pub given_stack: Option<Address>,
     /// What descriptors it uses stand for.
     pub channels: KnownChannels,
     /// Arguments of the system call under way that are needed after it.
@@ -183,6 +185,7 @@ impl ThreadState {
             at: At::default(),
             kept: Kept::default(),
             stack_region: (0, 0),
+            given_stack: None,
             channels: KnownChannels::default(),
             system_call: [0; 6],
             call_arguments: [0; 2],

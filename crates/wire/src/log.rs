@@ -7,13 +7,14 @@
 //!
 //! ```text
 //! header (4096 bytes)   see the offsets in [`header`]
-//! chunk 0 (64 KiB)      u32 used  u32 closed  u32 thread  u32 0   then records
+//! chunk 0 (64 KiB)      u32 used  u32 closed  u32 first thread  u32 0   then records
 //! chunk 1 ...
 //! record                u32 length, then a postcard-encoded [`Record`]
 //! ```
 //!
 //! A chunk's `used` grows with release order after each whole record; `closed` is set when its
-//! thread has taken another or ended.
+//! thread has taken another, or ended and left little space. A thread that begins goes on in a chunk that another has
+//! left, if there is one, so that the log does not grow with threads that have nothing to say.
 
 use crate::WireError;
 use crate::options::PlaceCount;
@@ -29,7 +30,7 @@ use std::os::unix::fs::FileExt;
 /// First bytes of the file.
 pub const MAGIC: &[u8; 8] = b"RADDLOG\0";
 /// Bump on any change of layout, of [`Record`] or of the events in it.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Bytes before the first chunk.
 pub const HEADER: u64 = 4096;
 /// Bytes of a chunk: large enough that taking one (a mapping) is rare, small enough that a
@@ -60,6 +61,15 @@ pub mod header {
     pub const ANSWERS: usize = 48;
     /// u32: the command has stopped reading; nobody answers and nobody consumes.
     pub const ABANDONED: usize = 52;
+    /// u64 each: how often anything was written to chunks whose number leaves this rest, counted after it is.
+    pub const WRITTEN: usize = 64;
+    /// How many of them.
+    pub const RESTS: usize = 256;
+
+    /// Where that of a chunk is.
+    pub const fn written(chunk: u64) -> usize {
+        WRITTEN + chunk as usize % RESTS * 8
+    }
 }
 
 /// How far the probe got.
@@ -320,6 +330,8 @@ pub struct LogReader {
     done: u64,
     /// Those of them whose space has not been handed out by [`LogReader::take_finished`].
     finished: Vec<u64>,
+    /// What `WRITTEN` was before the last look.
+    written: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -351,7 +363,9 @@ impl LogReader {
             }));
         }
         let pid = u32_of(&head[header::PID..]);
-        Ok(Some(LogReader { file, pid, open: Vec::new(), seen: 0, done: 0, finished: Vec::new() }))
+        let (open, finished) = (Vec::new(), Vec::new());
+        let written = vec![0; header::RESTS * 8];
+        Ok(Some(LogReader { file, pid, open, seen: 0, done: 0, finished, written }))
     }
 
     /// The process that writes it.
@@ -390,7 +404,34 @@ impl LogReader {
 
     /// Hands every record written since the last call to `each`: in order within a thread, threads
     /// interleaved anyhow. Returns how many there were.
-    pub fn poll(&mut self, mut each: impl FnMut(Record)) -> io::Result<usize> {
+    ///
+    /// Many threads have many chunks, and most of the time few of them write: one look at the header says where.
+    /// What a thread writes right before it is killed, and has not counted, [`LogReader::poll_last`] finds.
+    pub fn poll(&mut self, each: impl FnMut(Record)) -> io::Result<usize> {
+        let mut written = vec![0; header::RESTS * 8];
+        self.file.read_exact_at(&mut written, header::WRITTEN as u64)?;
+        let before = std::mem::replace(&mut self.written, written);
+        if self.written == before {
+            return Ok(0);
+        }
+        let counted = |chunk: u64| header::written(chunk) - header::WRITTEN;
+        let changed: Vec<bool> = (0..header::RESTS as u64)
+            .map(|rest| counted(rest)..counted(rest) + 8)
+            .map(|word| self.written[word.clone()] != before[word])
+            .collect();
+        self.read_chunks(|chunk| changed[chunk as usize % header::RESTS], each)
+    }
+
+    /// The same, whatever the log says of itself: when nothing more will be written.
+    pub fn poll_last(&mut self, each: impl FnMut(Record)) -> io::Result<usize> {
+        self.read_chunks(|_| true, each)
+    }
+
+    fn read_chunks(
+        &mut self,
+        wanted: impl Fn(u64) -> bool,
+        mut each: impl FnMut(Record),
+    ) -> io::Result<usize> {
         let next = self.read_u64(header::NEXT_CHUNK as u64)?;
         while self.seen < next {
             self.open.push(OpenChunk { index: self.seen, read: CHUNK_HEADER });
@@ -401,10 +442,19 @@ impl LogReader {
         let mut still_open = Vec::with_capacity(self.open.len());
         let mut bytes = Vec::new();
         for mut chunk in std::mem::take(&mut self.open) {
+            if !wanted(chunk.index) {
+                still_open.push(chunk);
+                continue;
+            }
             let base = HEADER + chunk.index * CHUNK as u64;
-            // `closed` is read first: a chunk found closed has no record after its `used`.
-            let closed = self.read_u32_or_zero(base + 4)? != 0;
-            let used = self.read_u32_or_zero(base)? as usize;
+            let mut head = [0; 8];
+            self.read_or_zero(&mut head, base)?;
+            let closed = u32_of(&head[4..]) != 0;
+            if closed {
+                // A chunk found closed has no record after what its `used` is from now on.
+                self.read_or_zero(&mut head, base)?;
+            }
+            let used = u32_of(&head) as usize;
             if used > CHUNK {
                 return Err(damaged(WireError::Damaged("event log", format!("used {used}"))));
             }
@@ -436,10 +486,13 @@ impl LogReader {
         Ok(u32::from_le_bytes(bytes))
     }
 
-    /// Like [`Self::read_u32`], but a chunk that has a number and no bytes yet reads as zero.
-    fn read_u32_or_zero(&self, at: u64) -> io::Result<u32> {
-        match self.read_u32(at) {
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+    /// A chunk that has a number and no bytes yet reads as zero.
+    fn read_or_zero(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        match self.file.read_exact_at(bytes, at) {
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                bytes.fill(0);
+                Ok(())
+            }
             other => other,
         }
     }
@@ -558,6 +611,9 @@ mod tests {
             file.write_all_at(&chunk, HEADER + index * CHUNK as u64).unwrap();
         }
         file.write_all_at(&2u64.to_le_bytes(), header::NEXT_CHUNK as u64).unwrap();
+        for chunk in 0..2 {
+            file.write_all_at(&2u64.to_le_bytes(), header::written(chunk) as u64).unwrap();
+        }
         file
     }
 
@@ -585,8 +641,24 @@ mod tests {
         let mut reader = LogReader::open(file.try_clone().unwrap()).unwrap().unwrap();
         reader.poll(|_| {}).unwrap();
         file.write_all_at(&1u32.to_le_bytes(), HEADER + CHUNK as u64 + 4).unwrap();
+        file.write_all_at(&3u64.to_le_bytes(), header::written(1) as u64).unwrap();
         assert_eq!(reader.poll(|_| {}).unwrap(), 0);
         assert_eq!(reader.read_u64(header::CONSUMED as u64).unwrap(), 2);
+    }
+
+    #[test]
+    fn what_a_killed_writer_did_not_count_is_found_at_the_end() {
+        let file = written();
+        let mut reader = LogReader::open(file.try_clone().unwrap()).unwrap().unwrap();
+        reader.poll(|_| {}).unwrap();
+        let base = HEADER + CHUNK as u64;
+        let mut more = [0; 100];
+        let length = encode(&Record::Event(event(4, 2)), &mut more).unwrap();
+        let used = reader.read_u32(base).unwrap();
+        file.write_all_at(&more[..length], base + u64::from(used)).unwrap();
+        file.write_all_at(&(used + length as u32).to_le_bytes(), base).unwrap();
+        assert_eq!(reader.poll(|_| {}).unwrap(), 0);
+        assert_eq!(reader.poll_last(|_| {}).unwrap(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod late;
 mod memory;
 mod quick;
 mod section;
+mod stand;
 
 pub use memory::FREED;
 pub use quick::Own;
@@ -12,9 +13,9 @@ pub use quick::Own;
 use crate::execution::Execution;
 use crate::fast::SLOTS;
 use crate::fast::access::{
-    AccessId, Accesses, Description, LockSetId, LockSets, Numbered, Record, Successors,
+    AccessId, Accesses, Description, LockSetId, LockSets, Record, Successors,
 };
-use crate::fast::cell::{Bytes, Cell, GRANULE, LAST_TICK, LINE, WHOLE, granules, lines};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, WHOLE, granules, lines};
 use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
@@ -25,16 +26,14 @@ use crate::fast::special::{KEPT, Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race};
-use crate::order::{Order, Shards};
+use crate::order::Shards;
 use crate::touch::{Kind, PlainReads, kind_within};
-use raddle_model::clock::{Chain, Stamp};
 use raddle_model::finding::Finding;
-use raddle_model::lockset::HeldLock;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use section::Section;
 use smallvec::SmallVec;
-use std::iter::repeat;
+use stand::Slot;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -108,20 +107,6 @@ struct Member {
     told: Option<(u64, u64, u32)>,
     section: Section,
     held_back: HeldBack,
-}
-
-/// What is known of a chain.
-#[derive(Debug, Default)]
-struct Slot {
-    /// From which tick on which thread counted in it, in order.
-    tenants: Vec<(u64, ThreadId)>,
-}
-
-impl Slot {
-    fn tenant(&self, tick: u64) -> ThreadId {
-        let after = self.tenants.partition_point(|(from, _)| *from <= tick);
-        self.tenants[..after].last().map_or(ThreadId(0), |(_, thread)| *thread)
-    }
 }
 
 /// An access being judged.
@@ -460,131 +445,6 @@ impl<P: Planes> FastHybrid<P> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Brings a thread's standing up to date.
-    fn refresh(&self, state: &mut State, thread: ThreadId) {
-        self.take_over(state, thread);
-        let State { execution, threads, slots, used, successors, .. } = &mut *state;
-        let member = threads.entry(thread).or_default();
-        let standing = &member.standing;
-        let version = execution.locks_version(thread);
-        if member.version != version {
-            member.version = version;
-            let held: SmallVec<[HeldLock; 4]> = execution.each_lock(thread).collect();
-            let Numbered { id, alike } = self.number(successors, &held);
-            // A tick ends where the lock set changes.
-            if member.locks != id {
-                member.locks = id;
-                standing.set_alike(alike);
-                execution.advance(thread);
-            }
-        }
-        let locks = member.locks;
-        let stamp = execution.stamp(thread);
-        let chain = stamp.chain.0 as usize;
-        let number = chain.min(self.crowd.slot());
-        if number >= *used {
-            assert!(self.planes.use_slot(number), "no address space for shadow memory");
-            *used = number + 1;
-        }
-        if slots.len() <= chain {
-            slots.resize_with(chain + 1, Slot::default);
-        }
-        let slot = &mut slots[chain];
-        if slot.tenants.last().is_none_or(|(_, last)| *last != thread) {
-            slot.tenants.push((stamp.tick, thread));
-        }
-        let (tick, own) = match chain.checked_sub(self.crowd.slot()) {
-            None => {
-                let base = &self.bases[number];
-                if stamp.tick - base.load(Ordering::Relaxed) > u64::from(LAST_TICK) {
-                    // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
-                    // The lowest bytes of a tick stay what they are: none is to become 0xff.
-                    self.take_over_all(state);
-                    base.store(stamp.tick & !0xff_ffff, Ordering::Relaxed);
-                    self.forget_slot(state, number);
-                }
-                (self.in_cells(number, stamp.tick), 0)
-            }
-            Some(own) => {
-                let mut tick = state.runs.tick(&self.crowd, own, stamp.tick);
-                if tick.is_none() {
-                    self.take_over_all(state);
-                    state.runs.forget(&self.crowd);
-                    self.forget_slot(state, number);
-                    tick = state.runs.tick(&self.crowd, own, stamp.tick);
-                }
-                (tick.unwrap_or_default(), own as u32 + 1)
-            }
-        };
-        let State { execution, threads, runs, .. } = state;
-        let Some(Member { standing, told, .. }) = threads.get_mut(&thread) else { return };
-        standing.mute(execution.muted(thread));
-        standing.set_undecided(execution.is_undecided(thread));
-        standing.set_member(&self.crowd, own);
-        self.planes.set_locks(number, tick, locks);
-        standing.set(number, tick, locks);
-        let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
-        let width = execution.width().min(self.crowd.slot());
-        let known_in_both = known(Order::Weak).zip(known(Order::Full)).take(width);
-        for (slot, (weak, full)) in known_in_both.enumerate() {
-            standing.set_known(slot, self.in_cells(slot, weak), self.in_cells(slot, full));
-        }
-        let now = Some((execution.weak_version(thread), runs.age(), own));
-        if self.crowd.members() != 0 && *told != now {
-            *told = now;
-            let known = known(Order::Weak).skip(self.crowd.slot()).take(self.crowd.members());
-            let known = known.enumerate().map(|(member, tick)| runs.limit(member, tick));
-            standing.set_members(known);
-        }
-    }
-
-    /// Forgets what a slot did.
-    fn forget_slot(&self, state: &mut State, number: usize) {
-        state.specials.forget_slot(number);
-        for Member { standing, .. } in state.threads.values() {
-            standing.set_known(number, 0, 0);
-            if standing.slot() == number {
-                standing.set_settled(0);
-            }
-            if number == self.crowd.slot() {
-                standing.set_members(repeat(0));
-            }
-        }
-        self.planes.clear_slot(number);
-    }
-
-    /// The number of a lock set. That of a lock taken with empty hands the lock itself remembers.
-    fn number(&self, successors: &mut Successors, held: &[HeldLock]) -> Numbered {
-        if let [one] = held
-            && let Some((known, [id, alike])) =
-                self.shards.with(one.lock, |lock| lock.name(one)).flatten()
-            && known == *one
-        {
-            return Numbered { id: LockSetId(id), alike };
-        }
-        let tell = |id, alike| self.planes.note(id, alike);
-        let numbered = successors.number(&self.locks, held, tell);
-        if let [one] = held {
-            let name = [numbered.id.0, numbered.alike];
-            self.shards.with(one.lock, |lock| lock.set_name(*one, name));
-        }
-        numbered
-    }
-
-    /// Tells a thread what of its past cannot race any more. Not at events of locks, which are many and
-    /// settle nothing.
-    fn settle(&self, state: &mut State, event: &Event) {
-        use EventKind::*;
-        if matches!(event.kind, LockRequested { .. } | LockAcquired { .. } | LockReleased { .. }) {
-            return;
-        }
-        if let Some(member) = state.threads.get(&event.thread) {
-            let standing = &member.standing;
-            let settled = self.settled(state, standing.slot(), standing.tick());
-            standing.set_settled(settled.min(standing.tick()));
-        }
-    }
-
     /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
     /// before it is overwritten.
     fn restamp(
@@ -706,31 +566,6 @@ impl<P: Planes> FastHybrid<P> {
     /// Are two ticks of a slot of the same chain?
     fn is_of_same(&self, slot: usize, a: u32, b: u32) -> bool {
         slot != self.crowd.slot() || self.crowd.owner(a) == self.crowd.owner(b)
-    }
-
-    /// Who counted in a slot at a tick, and which of its chain's it is.
-    fn when(&self, state: &State, number: usize, tick: u32) -> (ThreadId, Stamp) {
-        let (chain, tick) = if number == self.crowd.slot() {
-            // What is forgotten is ordered before all: nobody asks for it but by chance.
-            let (member, tick) = state.runs.when(tick).unwrap_or_default();
-            (number + member, tick)
-        } else {
-            (number, self.bases[number].load(Ordering::Relaxed) + u64::from(tick))
-        };
-        let thread = state.slots.get(chain).map_or(ThreadId(0), |slot| slot.tenant(tick));
-        (thread, Stamp { chain: Chain(chain as u32), tick })
-    }
-
-    /// The last tick of a slot that is ordered before whatever any other thread does from now on; in the crowd, of
-    /// those who have this tick.
-    fn settled(&self, state: &State, slot: usize, tick: u32) -> u32 {
-        let settled = if slot == self.crowd.slot() {
-            let Some((member, _)) = state.runs.when(tick) else { return LAST_TICK };
-            state.runs.limit(member, state.execution.settled(Chain((slot + member) as u32)))
-        } else {
-            self.in_cells(slot, state.execution.settled(Chain(slot as u32)))
-        };
-        settled.min(LAST_TICK)
     }
 
     /// Is any granule of these bytes accessed atomically?

@@ -84,13 +84,13 @@ pub trait Planes {
     fn room(&self, side: Side, granule: u64) -> Option<u32>;
     /// The same; makes one. Nothing if there is no memory for more.
     fn open_room(&self, side: Side, granule: u64) -> Option<u32>;
-    /// What the locks are like under which all was done in a room; zero if nothing was, [`crate::fast::crowd::MIXED`]
-    /// if they are not.
-    fn room_alike(&self, room: u32) -> u32;
+    /// What the locks are like under which all was done in the room of a granule; zero if nothing was,
+    /// [`crate::fast::crowd::MIXED`] if they are not.
+    fn room_alike(&self, side: Side, granule: u64) -> u32;
     /// Sets it if it is still zero. Gives what it was.
-    fn begin_room(&self, room: u32, alike: u32) -> u32;
+    fn begin_room(&self, side: Side, granule: u64, alike: u32) -> u32;
     /// They are not.
-    fn mix_room(&self, room: u32);
+    fn mix_room(&self, side: Side, granule: u64);
     /// What a member of the crowd, counted from zero, has in a room.
     fn entry(&self, room: u32, member: usize) -> Cell;
     /// Sets it.
@@ -204,20 +204,20 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
     let Some(room) = planes.open_room(side, granule) else { return Place::Nowhere };
     // Before anything is stamped there: who does not see this is seen.
     let alike = if standing.alike() == UNLIKE { MIXED } else { standing.alike() };
-    let was = match planes.room_alike(room) {
-        0 => planes.begin_room(room, alike),
+    let was = match planes.room_alike(side, granule) {
+        0 => planes.begin_room(side, granule, alike),
         was => was,
     };
     if was != 0 && was != alike && was != MIXED {
-        planes.mix_room(room);
+        planes.mix_room(side, granule);
     }
     Place::Room(room)
 }
 
 /// Is all that is in the room of a granule excluded by what a thread holds?
 fn is_alike<P: Planes>(planes: &P, standing: &Standing, (side, granule): (Side, u64)) -> bool {
-    let room = planes.room(side, granule);
-    room.is_some_and(|room| planes.room_alike(room) == standing.alike())
+    // Nobody's locks are like zero, which is where there is no room.
+    planes.room_alike(side, granule) == standing.alike()
 }
 
 /// Calls `visit` for what each member of the crowd has in the room of a granule, if it has one.

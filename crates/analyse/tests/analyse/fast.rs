@@ -110,15 +110,15 @@ impl Planes for SmallPlanes {
         self.rooms[room as usize].store(1, SeqCst);
         Some(room)
     }
-    fn room_alike(&self, room: u32) -> u32 {
-        self.alike[room as usize].load(SeqCst)
+    fn room_alike(&self, side: Side, granule: u64) -> u32 {
+        self.alike[self.room_number(side, granule) as usize].load(SeqCst)
     }
-    fn begin_room(&self, room: u32, alike: u32) -> u32 {
-        let was = self.alike[room as usize].compare_exchange(0, alike, SeqCst, SeqCst);
-        was.unwrap_or_else(|was| was)
+    fn begin_room(&self, side: Side, granule: u64, alike: u32) -> u32 {
+        let word = &self.alike[self.room_number(side, granule) as usize];
+        word.compare_exchange(0, alike, SeqCst, SeqCst).unwrap_or_else(|was| was)
     }
-    fn mix_room(&self, room: u32) {
-        self.alike[room as usize].store(MIXED, SeqCst);
+    fn mix_room(&self, side: Side, granule: u64) {
+        self.alike[self.room_number(side, granule) as usize].store(MIXED, SeqCst);
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize * CROWD + member].load(SeqCst))

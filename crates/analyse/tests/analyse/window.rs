@@ -46,16 +46,16 @@ impl Planes for OneLine {
         self.rooms[side as usize].store(1, Ordering::Release);
         Some(side as u32)
     }
-    fn room_alike(&self, room: u32) -> u32 {
-        self.alike[room as usize].load(Ordering::Acquire)
+    fn room_alike(&self, side: Side, _: u64) -> u32 {
+        self.alike[side as usize].load(Ordering::Acquire)
     }
-    fn begin_room(&self, room: u32, alike: u32) -> u32 {
-        let word = &self.alike[room as usize];
+    fn begin_room(&self, side: Side, _: u64, alike: u32) -> u32 {
+        let word = &self.alike[side as usize];
         let was = word.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
         was.unwrap_or_else(|was| was)
     }
-    fn mix_room(&self, room: u32) {
-        self.alike[room as usize].store(MIXED, Ordering::SeqCst);
+    fn mix_room(&self, side: Side, _: u64) {
+        self.alike[side as usize].store(MIXED, Ordering::SeqCst);
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize][member].load(Ordering::Acquire))

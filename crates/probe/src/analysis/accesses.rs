@@ -16,14 +16,38 @@ use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Si
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind};
 
-/// Rows of the cache: more than the instructions of a busy loop nest.
+/// Rows of the cache: more than the instructions of a busy loop nest. Most threads of a program with many do not come so
+/// far: it begins with fewer.
 const ROWS: usize = 1 << 12;
+const FIRST_ROWS: usize = 1 << 7;
 
 /// A thread's descriptions of recent accesses.
 #[derive(Debug, Default)]
 pub struct AccessCache {
     rows: Vec<Row>,
+    /// How many were written since it grew.
+    written: usize,
     kept: KeptFilter,
+}
+
+impl AccessCache {
+    /// Where a row belongs.
+    fn place(&mut self, hash: u64) -> usize {
+        if self.rows.is_empty() {
+            self.rows.resize(FIRST_ROWS, Row::default());
+        }
+        (hash >> 40) as usize % self.rows.len()
+    }
+
+    /// What was written before it grows is not found again.
+    fn write(&mut self, place: usize, row: Row) {
+        self.rows[place] = row;
+        self.written += 1;
+        if self.written > self.rows.len() / 2 && self.rows.len() < ROWS {
+            self.rows.resize(ROWS.min(self.rows.len() * 8), Row::default());
+            self.written = 0;
+        }
+    }
 }
 
 /// How often accesses of a granule were kept beside its cell. What is read under ever other locks would
@@ -218,24 +242,21 @@ fn describe(
     let node = probe.stacks.frames(probe, thread, spot);
     let hash = (spot.pc ^ u64::from(node) << 32 ^ (touching.kind as u64) << 30)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let number = (hash >> 40) as usize % ROWS;
-    let cache = &mut thread.accesses;
-    if cache.rows.is_empty() {
-        cache.rows.resize(ROWS, Row::default());
-    }
-    let row = cache.rows[number];
-    let wanted = (spot.pc, node, Some(touching.kind), touching.length);
-    let access = match (row.pc, row.node, row.kind, row.length) == wanted {
-        true => row.access,
-        false => fast.describe(Description {
+    let place = thread.accesses.place(hash);
+    let row = thread.accesses.rows[place];
+    let (kind, length) = (Some(touching.kind), touching.length);
+    let access = if (row.pc, row.node, row.kind, row.length) == (spot.pc, node, kind, length) {
+        row.access
+    } else {
+        let access = fast.describe(Description {
             kind: Kind::Access(touching.kind),
             size: touching.length,
             place: spot.place,
             stack: probe.stacks.leaf(thread, spot, node),
-        }),
+        });
+        thread.accesses.write(place, Row { pc: spot.pc, kind, length, node, access });
+        access
     };
-    let (kind, length) = (Some(touching.kind), touching.length);
-    thread.accesses.rows[number] = Row { pc: spot.pc, kind, length, node, access };
     if let Some(middle) = &mut thread.middle {
         middle.set_stack(thread.stack_region);
         if let Some(site) = thread.site {

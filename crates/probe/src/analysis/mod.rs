@@ -175,6 +175,13 @@ impl Analysis {
         Analysis { choice, rules, works, current: AtomicUsize::new(0) }
     }
 
+    /// In a forked child, before it does anything.
+    pub fn forked(&self) {
+        if let Engine::Fast(fast) = &self.work().engine {
+            fast.planes().forked();
+        }
+    }
+
     /// Begins anew, in a forked child.
     pub fn restart(&self) {
         let shadow = match &self.work().engine {
@@ -300,7 +307,11 @@ impl Analysis {
         thread.add_all_quick(probe);
         let mut counted = thread.counted;
         counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.accesses());
-        lock(&self.work().tally).add(counted);
+        let mut tally = lock(&self.work().tally);
+        tally.add(counted);
+        if let Some(stack) = thread.given_stack {
+            tally.free(stack);
+        }
     }
 
     /// Reports findings that the command has not been told of.

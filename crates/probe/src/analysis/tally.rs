@@ -86,7 +86,8 @@ impl Tally {
         Record::Looked { accesses, synchronisations, locks }
     }
 
-    fn free(&mut self, address: Address) {
+    /// A block is no more; a stack, too, is one.
+    pub fn free(&mut self, address: Address) {
         let Some(block) = self.heap.remove(&address.0) else { return };
         self.freed.insert(address.0, block);
         self.order.push_back(address.0);

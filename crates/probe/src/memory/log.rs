@@ -27,8 +27,10 @@ pub struct Log {
     /// Held while a window is made.
     growing: Mutex<()>,
     max_lag: u64,
-    /// Chunks in threads' hands: the reader cannot finish these.
+    /// Chunks in threads' hands, or left by them: the reader cannot finish these.
     held: AtomicU64,
+    /// Left by threads that ended, with much space in them.
+    left: Mutex<Vec<Chunk>>,
     command: i32,
 }
 
@@ -80,6 +82,7 @@ impl Log {
                 growing: Mutex::new(()),
                 max_lag,
                 held: AtomicU64::new(0),
+                left: Mutex::default(),
                 command: command as i32,
             });
         }
@@ -109,6 +112,11 @@ impl Log {
     /// The number that the next event will get.
     pub fn order(&self) -> u64 {
         self.word(header::NEXT_ORDER).load(Ordering::Acquire)
+    }
+
+    /// There is something for the reader to see in a chunk.
+    fn note_written(&self, chunk: u64) {
+        self.word(header::written(chunk)).fetch_add(1, Ordering::Release);
     }
 
     /// Tells the command how far we are.
@@ -143,6 +151,13 @@ impl Log {
             || unsafe { libc::kill(self.command, 0) } != 0
     }
 
+    /// The first chunk of a thread: perhaps one that another has begun. Only the first: the reader takes chunks in the order
+    /// of their numbers, and is to see what a thread writes in the order in which it was written.
+    fn first_chunk(&self, thread: ThreadId) -> Result<Chunk, String> {
+        let left = self.left.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        left.map_or_else(|| self.take_chunk(thread), Ok)
+    }
+
     /// A fresh chunk for a thread.
     fn take_chunk(&self, thread: ThreadId) -> Result<Chunk, String> {
         self.wait_for_reader();
@@ -151,10 +166,10 @@ impl Log {
         let window = self.window(index / WINDOW_CHUNKS)?;
         // SAFETY: the window has `WINDOW_CHUNKS` chunks, and this one was given to nobody else.
         let start = unsafe { window.add((index % WINDOW_CHUNKS) as usize * CHUNK) };
-        let chunk = Chunk { start, used: CHUNK_HEADER };
+        let chunk = Chunk { index, start, used: CHUNK_HEADER };
         // SAFETY: bytes 8..12 of our own chunk.
         unsafe { AtomicU32::from_ptr(start.add(8).cast()) }.store(thread.0, Ordering::Relaxed);
-        chunk.publish();
+        chunk.publish(self);
         Ok(chunk)
     }
 
@@ -222,16 +237,18 @@ fn grow(file: &SharedFile, length: u64) -> Result<(), String> {
 /// A chunk in a thread's hands.
 #[derive(Debug)]
 struct Chunk {
+    index: u64,
     start: *mut u8,
     used: usize,
 }
 
 impl Chunk {
     /// Shows the reader everything written so far.
-    fn publish(&self) {
+    fn publish(&self, log: &Log) {
         // SAFETY: bytes 0..4 of our own chunk; the reader sees the records before the length.
         unsafe { AtomicU32::from_ptr(self.start.cast()) }
             .store(self.used as u32, Ordering::Release);
+        log.note_written(self.index);
     }
 
     /// Tells the reader that nothing more will come.
@@ -239,6 +256,7 @@ impl Chunk {
         log.held.fetch_sub(1, Ordering::AcqRel);
         // SAFETY: bytes 4..8 of our own chunk.
         unsafe { AtomicU32::from_ptr(self.start.add(4).cast()) }.store(1, Ordering::Release);
+        log.note_written(self.index);
     }
 
     fn free(&mut self) -> &mut [u8] {
@@ -247,10 +265,16 @@ impl Chunk {
     }
 }
 
+/// A chunk with so much space in it is left to the next thread: programs that start many threads would have a chunk, a mapping and
+/// pages for each that ever lived.
+const WORTH_LEAVING: usize = CHUNK / 8;
+
 /// A thread's pen.
 #[derive(Debug)]
 pub struct Writer {
     thread: ThreadId,
+    /// It has had a chunk.
+    begun: bool,
     chunk: Option<Chunk>,
 }
 
@@ -260,29 +284,39 @@ unsafe impl Send for Writer {}
 impl Writer {
     /// A pen without a chunk yet.
     pub fn new(thread: ThreadId) -> Writer {
-        Writer { thread, chunk: None }
+        Writer { thread, begun: false, chunk: None }
     }
 
     /// Appends a record. A record that fits no chunk is an error of ours.
     pub fn write(&mut self, log: &Log, record: &Record) -> Result<(), String> {
-        for _ in 0..2 {
+        // One that another has begun may be too full for it.
+        for _ in 0..3 {
             if let Some(chunk) = &mut self.chunk
                 && let Some(used) = wire::encode(record, chunk.free())
             {
                 chunk.used += used;
-                chunk.publish();
+                chunk.publish(log);
                 return Ok(());
             }
-            self.close(log);
-            self.chunk = Some(log.take_chunk(self.thread)?);
+            if let Some(full) = self.chunk.take() {
+                full.close(log);
+            }
+            self.chunk = Some(match std::mem::replace(&mut self.begun, true) {
+                false => log.first_chunk(self.thread)?,
+                true => log.take_chunk(self.thread)?,
+            });
         }
         Err("a record is longer than a chunk".to_owned())
     }
 
-    /// Gives the chunk up.
+    /// Gives the chunk up: nothing more will be written by this thread.
     pub fn close(&mut self, log: &Log) {
-        if let Some(chunk) = self.chunk.take() {
-            chunk.close(log);
+        match self.chunk.take() {
+            Some(chunk) if CHUNK - chunk.used >= WORTH_LEAVING => {
+                log.left.lock().unwrap_or_else(|e| e.into_inner()).push(chunk);
+            }
+            Some(chunk) => chunk.close(log),
+            None => {}
         }
     }
 

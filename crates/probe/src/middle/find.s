@@ -26,8 +26,8 @@ raddle_find:
  xor r10d, r10d
 1:
  imul edx, r11d, {spread}
- shr edx, {rule_shift}
- shl edx, 4
+ shr edx, {hash_shift}
+ and edx, [rax + {rule_mask}]
  add rdx, [rax + {rules}]
  cmp [rdx], r11
  jne 8f
@@ -83,8 +83,8 @@ raddle_find:
  imul edx, r9d, {spread_site}
  add edx, r13d
  imul edx, edx, {spread}
- shr edx, {step_shift}
- shl edx, 4
+ shr edx, {hash_shift}
+ and edx, [rax + {step_mask}]
  add rdx, [rax + {steps}]
  cmp [rdx + {step_return}], r13
  jne 8f
@@ -110,8 +110,8 @@ raddle_find:
  imul edx, ebx, {spread_site}
  add edx, r9d
  imul edx, edx, {spread}
- shr edx, {row_shift}
- shl edx, 4
+ shr edx, {hash_shift}
+ and edx, [rax + {row_mask}]
  add rdx, [rax + {rows}]
  cmp [rdx + {row_site}], ebx
  jne 4f

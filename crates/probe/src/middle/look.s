@@ -150,11 +150,17 @@ raddle_populate_\side:
 # The cells of slot rsi in the plane `side` (0 writes, 8 reads) that have bytes in common with a note: ordered,
 # or excluded? r13 the note's line, r8 its bytes, ecx how many bits of them are zero, a multiple of 8;
 # rdx the limit. A reader that is excluded from a write counts it. On by label 7 if neither. Uses rbx, rdi,
-# r9, r12.
-.macro raddle_others side
+# r9, r12. `older`: the cells of older accesses instead.
+.macro raddle_others side, older
  mov ebx, esi
  shl ebx, 4
+ .if \older
+ mov r9, [rax + rbx + {older_keys} + \side]
+ xor r9, [rax + rbx + {cell_keys} + \side]
+ mov rbx, r9
+ .else
  mov rbx, [rax + rbx + {cell_keys} + \side]
+ .endif
  mov r9, r13
  and r9, -64
  xor rbx, r9
@@ -171,6 +177,38 @@ raddle_populate_\side:
  raddle_member r9, r12, r12d
  shr r9, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, r12
+ jne 7f
+ .if \side == 0
+ test r13b, 1
+ jz 5f
+ inc qword ptr [rax + {handed}]
+ .endif
+5:
+ add rbx, 8
+ shr rdi, 8
+ jnz 4b
+.endm
+
+# The same for the rooms of the crowd, slot rsi: is there none, or was all in it done under locks like the own?
+.macro raddle_rooms side
+ mov ebx, esi
+ shl ebx, 4
+ mov r9, [rax + rbx + {older_keys} + \side]
+ xor r9, [rax + rbx + {cell_keys} + \side]
+ mov rbx, r13
+ and rbx, -64
+ xor rbx, r9
+ add rbx, rcx
+ mov rdi, r8
+ shr rdi, cl
+4:
+ test dil, dil
+ jz 5f
+ mov r9, [rbx]
+ test r9, r9
+ jz 5f
+ shr r9, 32
+ cmp r9d, [rax + {alike}]
  jne 7f
  .if \side == 0
  test r13b, 1
@@ -221,35 +259,63 @@ raddle_look:
  js 7f
  # Who is alone has nothing older of others.
  btr r11d, {older_bit}
- jnc 2f
  test r11d, r11d
- jnz 7f
- jmp 8f
-2:
+ jz 8f
  bsf rcx, r8
  and ecx, 56
 3:
  bsf esi, r11d
  mov rdx, [rax + rsi * 8 + {limits}]
- raddle_others 0
+ raddle_others 0, 0
  test r13b, 1
  jnz 6f
- raddle_others 8
+ raddle_others 8, 0
 6:
  lea r9d, [r11 - 1]
  and r11d, r9d
  jnz 3b
- # What lost its cell meanwhile was put elsewhere first, and the line marked.
+ # What lost its cell meanwhile was put elsewhere first, and the line marked: the cells have been read, now the mark, and
+ # then what is older. Reads of the crowd are marked among the readers.
  mov rdi, r13
  shr rdi, 6
  mov rsi, [rax + {sharers}]
- test dword ptr [rsi + rdi * 8], {marks}
- jnz 7f
+ lea rdi, [rsi + rdi * 8]
+ mov r11d, [rdi]
  test r13b, 1
- jnz 8f
- # Reads of the crowd are marked among the readers.
- test dword ptr [rsi + rdi * 8 + 4], {older_mark}
- jnz 7f
+ jnz 2f
+ or r11d, [rdi + 4]
+2:
+ test r11d, r11d
+ js 7f
+ btr r11d, {older_bit}
+ jnc 8f
+ and r11d, [rax + {others}]
+ jz 8f
+3:
+ bsf esi, r11d
+ cmp esi, [rax + {crowd_slot}]
+ je 2f
+ mov rdx, [rax + rsi * 8 + {limits}]
+ raddle_others 0, 1
+ test r13b, 1
+ jnz 6f
+ raddle_others 8, 1
+ jmp 6f
+2:
+ raddle_rooms 0
+ test r13b, 1
+ jnz 6f
+ raddle_rooms 8
+6:
+ lea r9d, [r11 - 1]
+ and r11d, r9d
+ jnz 3b
+ # An older access, too, may have had to make room.
+ mov rdi, r13
+ shr rdi, 6
+ mov rsi, [rax + {sharers}]
+ cmp dword ptr [rsi + rdi * 8], 0
+ js 7f
 8:
  inc r10
  cmp r10, [rax + {count}]

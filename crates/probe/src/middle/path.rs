@@ -12,15 +12,15 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, CHUNKS, FOUND, MERGE_BITS, Middle, OPEN, ROW_BITS, RULE_BITS, Row, RuleRow,
-    SITE_BIT, SPREAD, SPREAD_SITE, STEP_BITS, Step, TICK_SHIFT,
+    ACCESS_SHIFT, CHUNKS, FOUND, HASH_SHIFT, Middle, OPEN, Row, RuleRow, SITE_BIT, SPREAD,
+    SPREAD_SITE, Step, TICK_SHIFT,
 };
 use crate::frames;
 use crate::memory::shadow::CHUNK;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
-use raddle_analyse::fast::protocol::{OLDER, SPECIAL};
+use raddle_analyse::fast::protocol::OLDER;
 use raddle_analyse::fast::{SLOTS, Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
@@ -87,8 +87,8 @@ core::arch::global_asm!(
  imul edx, ebx, {spread_site}
  add edx, edi
  imul edx, edx, {spread}
- shr edx, {row_shift}
- shl edx, 4
+ shr edx, {hash_shift}
+ and edx, [rax + {row_mask}]
  add rdx, [rax + {rows}]
  cmp [rdx + {row_site}], ebx
  jne .Lraddle_find\@
@@ -171,8 +171,8 @@ core::arch::global_asm!(
  imul \half, \half, {spread_site}
  add \half, \bytes
  imul \half, \half, {spread}
- shr \half, {merge_shift}
- shl \half, 4
+ shr \half, {hash_shift}
+ and \half, [rax + {merge_mask}]
  add \whole, [rax + {merges}]
  cmp [\whole], \old
  jne 6f
@@ -240,14 +240,15 @@ core::arch::global_asm!(
  test rbx, rbx
  jz 6f
  # Rust notes where locks are not like those of others.
- mov rdi, [rax + {rooms}]
- mov edi, [rdi + rbx]
+ mov rdi, rbx
+ shr rdi, 32
  cmp edi, {mixed}
  je 7f
  cmp edi, [rax + {alike}]
  jne 6f
 7:
- add rbx, [rax + {entries}]
+ mov ebx, ebx
+ xor rbx, [rax + {entries}]
  mov rsi, [rbx]
  xor rsi, [rax + {segment}]
  mov rdi, rsi
@@ -580,14 +581,15 @@ raddle_middle_end:
     older_cells = const offset_of!(Middle, older_cells),
     older_bit = const OLDER.trailing_zeros(),
     older_mark = const OLDER,
-    marks = const (OLDER | SPECIAL) as i32,
-    merges = const offset_of!(Middle, merges),
-    merge_shift = const u32::BITS - MERGE_BITS,
+    merges = const offset_of!(Middle, merges.start),
+    merge_mask = const offset_of!(Middle, merges.mask),
+    hash_shift = const HASH_SHIFT,
     segment = const offset_of!(Middle, segment),
     cells = const offset_of!(Middle, cells),
     settled = const offset_of!(Middle, settled),
     sharers = const offset_of!(Middle, sharers),
-    rows = const offset_of!(Middle, rows),
+    rows = const offset_of!(Middle, rows.start),
+    row_mask = const offset_of!(Middle, rows.mask),
     own = const offset_of!(Middle, own),
     others = const offset_of!(Middle, others),
     slots = const (1 << SLOTS) - 1,
@@ -602,7 +604,6 @@ raddle_middle_end:
     owners = const offset_of!(Middle, owners),
     member_limits = const offset_of!(Middle, member_limits),
     entries = const offset_of!(Middle, entries),
-    rooms = const offset_of!(Middle, rooms),
     mixed = const MIXED as i32,
     run_shift = const TICK_SHIFT + RUN_BITS,
     alike_table = const offset_of!(Middle, alike_table),
@@ -622,6 +623,7 @@ raddle_middle_end:
     last = const journal::LENGTH - 1,
     limits = const offset_of!(Middle, limits),
     cell_keys = const offset_of!(Middle, cell_keys),
+    older_keys = const offset_of!(Middle, older_keys),
     lock_tables = const offset_of!(Middle, lock_tables),
     own_locks = const offset_of!(Middle, own_locks),
     stack = const offset_of!(Middle, journal.stack),
@@ -629,17 +631,16 @@ raddle_middle_end:
     row_node = const offset_of!(Row, node),
     row_access = const offset_of!(Row, access),
     row_at = const offset_of!(Row, at),
-    row_shift = const u32::BITS - ROW_BITS,
-    rules = const offset_of!(Middle, rules),
+    rules = const offset_of!(Middle, rules.start),
+    rule_mask = const offset_of!(Middle, rules.mask),
     rule_at = const offset_of!(RuleRow, rule.at),
     rule_bp = const offset_of!(RuleRow, rule.bp),
-    rule_shift = const u32::BITS - RULE_BITS,
     site_bit = const SITE_BIT,
-    steps = const offset_of!(Middle, steps),
+    steps = const offset_of!(Middle, steps.start),
+    step_mask = const offset_of!(Middle, steps.mask),
     step_return = const offset_of!(Step, return_address),
     step_outer = const offset_of!(Step, outer),
     step_node = const offset_of!(Step, node),
-    step_shift = const u32::BITS - STEP_BITS,
     looking = const offset_of!(Middle, looking),
     back = const offset_of!(Middle, back),
     found = const offset_of!(Middle, found),

@@ -532,10 +532,11 @@ pub fn left(
             }
             thread.emit(probe, spot, EventKind::ThreadCreated { created, handle });
         }
-        Role::ThreadJoin { .. } if success => emit(EventKind::ThreadJoined {
-            joined: u32::try_from(other).ok().filter(|t| *t != 0).map(raddle_model::ThreadId),
-            handle: object.0,
-        }),
+        Role::ThreadJoin { .. } if success => {
+            let joined = u32::try_from(other).ok().filter(|t| *t != 0).map(raddle_model::ThreadId);
+            emit(EventKind::ThreadJoined { joined, handle: object.0 });
+            forget_thread(probe, object.0, joined);
+        }
         Role::ThreadDetach { .. } if success => {
             emit(EventKind::ThreadDetached { handle: object.0 });
         }
@@ -554,6 +555,7 @@ pub fn left(
             Some(Created::Thread) if success => {
                 let joined = thread_of(probe, object.0);
                 emit(EventKind::ThreadJoined { joined, handle: object.0 });
+                forget_thread(probe, object.0, joined);
             }
             _ => {}
         },
@@ -676,6 +678,16 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn thread_of(probe: &Probe, handle: u64) -> Option<raddle_model::ThreadId> {
     lock(&probe.monitor.handles).get(&handle).copied()
+}
+
+/// A thread was joined: its handle is nobody's, unless another has got it already.
+fn forget_thread(probe: &Probe, handle: u64, joined: Option<raddle_model::ThreadId>) {
+    let mut handles = lock(&probe.monitor.handles);
+    if joined.is_some() && handles.get(&handle).copied() == joined {
+        handles.remove(&handle);
+        drop(handles);
+        forget(probe, Address(handle));
+    }
 }
 
 fn remember(probe: &Probe, object: Address, created: Created) {

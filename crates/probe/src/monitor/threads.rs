@@ -82,6 +82,7 @@ pub fn start(probe: &Probe, os_id: u32, shown: u32) {
     // what was there is gone.
     if let Some((start, size)) = birth.map(|b| b.stack).filter(|stack| stack.1 != 0) {
         thread.emit(probe, NOWHERE, EventKind::Allocate { address: Address(start), size });
+        thread.given_stack = Some(Address(start));
     }
 }
 
