@@ -19,8 +19,8 @@ const ALIGNMENT: usize = 16;
 /// Up to here there is a size for every 16 bytes, beyond four for every power of two.
 const SMALL: usize = 128;
 /// The engine has a mapping of its own for each of those that are larger, and gives it back. Those from a few KiB on it puts
-/// whole where a larger one was freed, so that the next one as large needs new memory: a program that starts and joins
-/// threads for ever grew by that for ever.
+/// whole where a larger one was freed, so that the next one as large needs new memory: with
+/// this at 32 KiB, and larger tables for each thread, a program that starts and joins 200 threads again and again took 200 MB instead of 100.
 const LARGEST: usize = 1024 * 1024;
 const SIZES: usize = SMALL / ALIGNMENT + 4 * (LARGEST.ilog2() - SMALL.ilog2()) as usize;
 /// How much is taken from the engine at once, at least.
