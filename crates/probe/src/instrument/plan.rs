@@ -233,7 +233,8 @@ impl Instrumentation {
         let mut scans = false;
         for operand in &decoded.operands {
             let implicit = operand.implicit && !self.implicit_accesses;
-            if implicit || around.is_own_data(operand) || around.is_constant(operand) {
+            let own = around.is_own_data(operand) || around.is_own_frame(operand);
+            if implicit || own || around.is_constant(operand) {
                 continue;
             }
             match operand.extent {
@@ -362,6 +363,16 @@ impl Surroundings<'_> {
         !operand.kind.is_atomic()
             && self.facts.is_some_and(|f| f.runtime())
             && self.fixed_offset(operand).is_some()
+    }
+
+    /// Does a function of a runtime library touch its own frame, by the stack pointer? What is there is its locals, and what its
+    /// caller has passed it by value. To whom it lends a local it does so for the time of a call, and if that is another
+    /// thread, it waits for it by means of its own.
+    fn is_own_frame(&self, operand: &Operand) -> bool {
+        !operand.kind.is_atomic()
+            && operand.stack
+            && self.probe.options.detector.is_some()
+            && self.facts.is_some_and(|f| f.runtime())
     }
 
     /// Is memory of the module read, by an address in the code, that the program never writes? A
