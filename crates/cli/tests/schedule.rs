@@ -203,6 +203,17 @@ fn time_and_chance_of_the_processor() {
     assert_eq!(first[3..6], second[3..6]);
 }
 
+/// Who asks for chance, by whichever way, is given the same for the same seed; and yet it is chance.
+#[test]
+fn chance_from_the_kernel() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "chance.c") else { return };
+    is_repeated(&scratch, &["./program"], 5);
+    let written = execution(&scratch, 7, &["./program"]).1;
+    let all: BTreeSet<&str> = written.split_whitespace().collect();
+    // Two threads, each by four ways.
+    assert_eq!(all.len(), 8, "{written}");
+}
+
 /// The numbers of threads and processes are the same every time, and mean what they should.
 #[test]
 fn numbers_of_threads_and_processes() {
