@@ -425,7 +425,7 @@ fn retry(
     let mut is_late = false;
     loop {
         let result = kernel::call(number, arguments);
-        let nobody = || number != libc::SYS_waitid || target::half(arguments[2] + 12) == Some(0);
+        let nobody = || number != libc::SYS_waitid || target::half(arguments[2] + 16) == Some(0);
         if result != i64::from(not_yet) || !nobody() || is_late {
             return Some(result);
         }
