@@ -146,9 +146,12 @@ impl Scheduler {
         state.inputs.has_children() && self.handled.load(Ordering::Relaxed) != 0
     }
 
-    /// Nobody can run: may such a signal still come?
+    /// Nobody can run, or gets on: may such a signal still come?
     pub(super) fn awaits_signals(&self, state: &mut State) -> bool {
-        if state.inputs.is_replaying() || !self.expects_signals(state) {
+        if state.inputs.is_replaying() {
+            return state.inputs.next_signal().is_some();
+        }
+        if !self.expects_signals(state) {
             return false;
         }
         let wanted = self.handled.load(Ordering::Relaxed) & state.wanted_signals();

@@ -250,7 +250,7 @@ impl Scheduler {
                 return (state, runnable[0].thread);
             }
             let deadline = state.next_deadline();
-            if state.is_hopeless(deadline) {
+            if state.is_hopeless(deadline) && !self.awaits_signals(&mut state) {
                 state = self.stuck(probe, thread, state, Why::NoProgress);
             }
             if let Some(deadline) =
@@ -341,7 +341,9 @@ impl Scheduler {
         // Who waits for a signal, as threads do that handle them all, does not hold time up.
         let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside))
             || (deadline.is_none() && waits_for(|w| matches!(w, Wait::Signal)));
-        let tries = tries || (deadline.is_none() && self.awaits_signals(&mut state));
+        // In a replay it would have been sent by now.
+        let may_come = deadline.is_none() && !state.inputs.is_replaying();
+        let tries = tries || (may_come && self.awaits_signals(&mut state));
         // What is read from within is written by who runs, or by a timer: time need not be real for it.
         let is_inside = |fd| state.inputs.is_inside(fd);
         let descriptors = state.table.iter().any(|e| match &e.wait {
@@ -430,7 +432,8 @@ impl Scheduler {
     pub(super) fn is_alone(&self, probe: &Probe, thread: &mut ThreadState) -> bool {
         let mut state = self.lock();
         let alone = !self.is_on() || state.table.len() <= 1;
-        if alone && self.is_on() && state.is_hopeless(state.next_deadline()) {
+        let is_hopeless = alone && self.is_on() && state.is_hopeless(state.next_deadline());
+        if is_hopeless && !self.awaits_signals(&mut state) {
             state = self.stuck(probe, thread, state, Why::NoProgress);
         }
         if alone && state.timers.interrupt() {
