@@ -221,3 +221,24 @@ int main(void) {
         "{ran:?}"
     );
 }
+
+/// Where nothing else ends it, the time does, and what was done in it is told.
+#[test]
+fn the_time_given_is_an_end() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let sound = LOST_UPDATE
+        .replace("    pthread_mutex_unlock(&lock);\n    pthread_mutex_lock(&lock);\n", "");
+    scratch.compile("bank", &sound, &[]);
+    let most: u64 = 1_000_000_000;
+    let arguments = ["hunt", "--budget", "6s", "--executions", &most.to_string(), "--", "./bank"];
+    let ran = command(&scratch, &arguments);
+    assert_eq!(ran.exits(0).stdout, "", "{ran:?}");
+    let report = std::fs::read_to_string(scratch.path(".raddle/1/report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let explored = report["hunt"]["explored"].as_u64().unwrap();
+    assert!(explored < most, "{report}");
+    assert!(ran.stderr.contains(&format!("{explored} executions explored")), "{ran:?}");
+}

@@ -203,6 +203,17 @@ fn time_and_chance_of_the_processor() {
     assert_eq!(first[3..6], second[3..6]);
 }
 
+/// Who asks for chance, by whichever way, is given the same for the same seed; and yet it is chance.
+#[test]
+fn chance_from_the_kernel() {
+    let Some(scratch) = compiled("gcc", &["-O2", "-pthread"], "chance.c") else { return };
+    is_repeated(&scratch, &["./program"], 5);
+    let written = execution(&scratch, 7, &["./program"]).1;
+    let all: BTreeSet<&str> = written.split_whitespace().collect();
+    // Two threads, each by four ways.
+    assert_eq!(all.len(), 8, "{written}");
+}
+
 /// The numbers of threads and processes are the same every time, and mean what they should.
 #[test]
 fn numbers_of_threads_and_processes() {
@@ -548,6 +559,50 @@ int main(void) {
         let arguments = ["--only", "sync", "--seed", seed, "--output", "e"];
         assert_eq!(events(&scratch, &arguments, "./signalled").exits(0).stdout, "-1 1 1\n");
     }
+}
+
+/// An execution of the program that fails, and five replays of it, which must be alike; what those write.
+fn hunted_and_repeated(scratch: &Scratch, program: &[&str], run: usize) -> String {
+    let hunt = ["hunt", "--first", "--budget", "10m", "--executions", "400", "--"];
+    let ran = command(scratch, &[&hunt[..], program].concat());
+    assert!(ran.exits(66).stdout.contains("H1: exit code 3 in 1 of "), "{ran:?}");
+    let kept = std::fs::read_to_string(scratch.path(&format!(".raddle/{run}/H1.input"))).unwrap();
+    assert!(kept.contains(" signal "), "{kept}");
+    let again = |_| {
+        let ran = command(scratch, &["replay", &format!("{run}/H1")]);
+        ran.exits(0).stdout.clone()
+    };
+    let all: BTreeSet<String> = (0..5).map(again).collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.into_iter().next().unwrap()
+}
+
+/// Signals from other processes are input: that a child ended, or what it sent, is taken again where it was taken, by whom,
+/// and says the same. Both with a handler that ends waits and with one that lets calls go on.
+#[test]
+fn signals_of_children_come_again_where_they_came() {
+    let Some(scratch) = compiled("gcc", &["-g", "-O1", "-pthread"], "children.c") else { return };
+    for (run, mode) in [(1, "ends-waits"), (2, "goes-on")] {
+        let written = hunted_and_repeated(&scratch, &["./program", mode], run);
+        for line in ["[reaped 10]\n", "[reaped 11]\n", "[reaped 12]\n", " code 0]\n"] {
+            assert!(written.contains(line), "{line}: {written}");
+        }
+        assert!(written.contains("3 ended, 1 greetings, balance 1\n"), "{written}");
+        // What the kernel said with it.
+        let ends = written.matches("[end ").count();
+        assert_eq!(written.matches(" code 1 status 1").count(), ends, "{written}");
+    }
+}
+
+/// Likewise while there is one thread, of which no policy is asked.
+#[test]
+fn signals_of_children_come_again_to_a_thread_that_is_alone() {
+    let compiled = compiled("gcc", &["-g", "-O1", "-pthread"], "children_of_one.c");
+    let Some(scratch) = compiled else { return };
+    let written = hunted_and_repeated(&scratch, &["./program"], 1);
+    let ends: Vec<&str> = written.lines().filter(|line| line.starts_with("[end")).collect();
+    let expected = [5, 6, 7, 8].map(|status| format!("[end code 1 status {status}]"));
+    assert_eq!(ends, expected, "{written}");
 }
 
 /// Detection under a seed is repeated whole: the report, but for where it was.

@@ -305,6 +305,9 @@ impl Client for Probe {
         if let Some(scheduler) = &self.scheduler {
             // The second argument of a handler: who sent the signal.
             scheduler.show_sender(state.general[6]);
+            if let Some(thread) = thread::current(self) {
+                scheduler.handler_begins(thread, state.general[7]);
+            }
         }
     }
 

@@ -6,12 +6,13 @@
 //! T1 woken 12 1034000 came
 //! T1 answer 0 5 68656c6c6f
 //! T2 same 17 4096 9f3c2a1100ab12cd
+//! T1 signal 31 1052000 1100000000000000…
 //! ```
 //!
 //! A line for everything that came, in the order it came, and to whom: a wait for somebody outside was over (at which
 //! scheduling point, what the clock showed, why); a system call was answered (its number, its result, what it wrote to memory,
 //! piece by piece, in hex); a call read a file, which is not kept but must be the same again (its number,
-//! its result, a digest of what was read).
+//! its result, a digest of what was read); a signal was taken (at which moment, what the clock showed, what is told with it, in hex).
 
 use raddle_model::ThreadId;
 use std::fmt;
@@ -59,6 +60,15 @@ pub enum Came {
         /// Of what it wrote to memory.
         digest: u64,
     },
+    /// A signal was taken.
+    Signal {
+        /// Scheduling points before, and moments at which there was one thread that could have taken one.
+        moment: u64,
+        /// Nanoseconds of virtual time.
+        clock: u64,
+        /// Its `siginfo`, as far as it says anything.
+        about: Vec<u8>,
+    },
 }
 
 /// Why a wait was over.
@@ -99,6 +109,9 @@ impl fmt::Display for Arrival {
             Came::Same { call, result, digest } => {
                 write!(f, "same {call} {result} {digest:016x}")
             }
+            Came::Signal { moment, clock, about } => {
+                write!(f, "signal {moment} {clock} {}", hex(about))
+            }
         }
     }
 }
@@ -107,7 +120,7 @@ impl FromStr for Arrival {
     type Err = &'static str;
 
     fn from_str(line: &str) -> Result<Arrival, &'static str> {
-        let expected = "T1 woken 12 1034000 came, T1 answer 0 5 68656c6c6f, or T1 same 0 5 …";
+        let expected = "T1 woken 12 1034000 came, T1 answer 0 5 68656c6c6f, T1 same 0 5 …, or T1 signal 12 1034000 …";
         parse(line).ok_or(expected)
     }
 }
@@ -130,6 +143,10 @@ fn parse(line: &str) -> Option<Arrival> {
         "same" => {
             let (call, result) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
             Came::Same { call, result, digest: u64::from_str_radix(words.next()?, 16).ok()? }
+        }
+        "signal" => {
+            let (moment, clock) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            Came::Signal { moment, clock, about: bytes(words.next()?)? }
         }
         _ => return None,
     };
@@ -205,6 +222,7 @@ mod tests {
             Came::Answer { call: 0, result: 5, pieces: vec![b"hello".to_vec(), Vec::new()] },
             Came::Answer { call: 7, result: -11, pieces: Vec::new() },
             Came::Same { call: 17, result: 4096, digest: 0x9f3c },
+            Came::Signal { moment: 31, clock: 7, about: vec![17, 0, 0, 0] },
         ]
         .map(|what| Arrival { thread, what });
         let lines = arrivals.each_ref().map(ToString::to_string);
@@ -216,9 +234,14 @@ mod tests {
     #[test]
     fn damage_is_told_with_its_line() {
         assert_eq!(parse_input("raddle-schedule/1\n"), Err(InputError::NotOurs));
-        for line in
-            ["T1", "T1 woken 1 2 sometime", "T1 answer 0 5 6", "T1 answer 0 5 zz", "1 same 0 1 ff"]
-        {
+        for line in [
+            "T1",
+            "T1 woken 1 2 sometime",
+            "T1 answer 0 5 6",
+            "T1 answer 0 5 zz",
+            "1 same 0 1 ff",
+            "T1 signal 3 4",
+        ] {
             let text = format!("{MAGIC}\nT1 same 0 1 ff\n{line}\n");
             let error = parse_input(&text).unwrap_err();
             assert!(matches!(error, InputError::Damaged { line: 3, .. }), "{line}: {error}");

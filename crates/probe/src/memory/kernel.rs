@@ -77,6 +77,16 @@ pub fn flags_of(descriptor: i32) -> i32 {
     call(libc::SYS_fcntl, [descriptor as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) as i32
 }
 
+/// Are there children of this process that have not ended?
+pub fn has_children() -> bool {
+    // struct siginfo: who it is stands in its third word, and nobody is zero.
+    let mut about = [0u64; 16];
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    let to = about.as_mut_ptr() as u64;
+    let result = call(libc::SYS_waitid, [libc::P_ALL.into(), 0, to, how as u64, 0, 0]);
+    result == 0 && about[2] as u32 == 0
+}
+
 /// What the kernel does with a signal: its `struct sigaction`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -98,6 +108,11 @@ impl SignalAction {
     /// To ignore it, or what happens by default.
     pub fn without_handler(what: usize, flags: u64) -> SignalAction {
         SignalAction { handler: what as u64, flags, ..SignalAction::default() }
+    }
+
+    /// The same with another handler.
+    pub fn with_handler(self, handler: u64) -> SignalAction {
+        SignalAction { handler, ..self }
     }
 
     /// A signal in a set.

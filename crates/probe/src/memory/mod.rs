@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod log;
 pub mod mailbox;
 pub mod maps;
+pub mod outside;
 pub mod own;
 pub mod quick;
 pub mod shadow;

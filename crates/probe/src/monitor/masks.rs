@@ -18,7 +18,7 @@ const SET_SIZE: u64 = 8;
 
 /// `uc_sigmask` in the frame on the stack when a handler returns: after flags and link (16), the
 /// stack (24) and the registers (256).
-const MASK_IN_FRAME: u64 = 16 + 24 + 256;
+pub const MASK_IN_FRAME: u64 = 16 + 24 + 256;
 
 /// What stays unblocked: faults are the engine's to explain, and it stops threads by two of them.
 pub const NEVER_BLOCKED: u64 = of(libc::SIGSEGV)

@@ -6,7 +6,7 @@
 
 use super::{hooks, modules};
 use crate::memory::kernel::{self, SignalAction};
-use crate::memory::{inherited, target};
+use crate::memory::{inherited, outside, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::MachineState;
@@ -61,6 +61,14 @@ impl Dispositions {
         let ignored = self.is_ignored(signal as i32) && mine & SignalAction::bit(signal) == 0;
         let action = match ignored {
             true => SignalAction::without_handler(self.of(signal as i32), flags & FLAGS),
+            // Under a policy, those from outside are the scheduler's to deliver.
+            false
+                if signal <= outside::LAST
+                    && self.is_handled(signal as i32)
+                    && mine & SignalAction::bit(signal) == 0 =>
+            {
+                outside::before(engine[signal as usize])
+            }
             false => engine[signal as usize],
         };
         kernel::signal_action(signal, Some(action));

@@ -123,7 +123,7 @@ fn wait_for(
     let alone = !scheduler.waits_here(thread);
     let retried = (!alone).then(|| retry(scheduler, probe, thread, call)).flatten();
     if retried.is_none() && !alone && blocks_otherwise(call) {
-        go_outside(scheduler, probe, thread);
+        go_outside(scheduler, probe, thread, call);
     }
     retried
 }
@@ -425,7 +425,7 @@ fn retry(
     let mut is_late = false;
     loop {
         let result = kernel::call(number, arguments);
-        let nobody = || number != libc::SYS_waitid || target::half(arguments[2] + 12) == Some(0);
+        let nobody = || number != libc::SYS_waitid || target::half(arguments[2] + 16) == Some(0);
         if result != i64::from(not_yet) || !nobody() || is_late {
             return Some(result);
         }
@@ -499,9 +499,19 @@ fn opens_pipe(directory: u64, path: u64, flags: u64) -> bool {
     waits && flags & libc::O_ACCMODE != libc::O_RDWR && kernel::is_pipe(directory, path)
 }
 
-fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
+fn go_outside(
+    scheduler: &Scheduler,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    call: &SystemCall<'_>,
+) {
     let mut state = scheduler.lock();
     if let Some(entry) = state.entry(thread.id) {
+        if i64::from(call.number) == libc::SYS_rt_sigsuspend
+            && let Some(mask) = target::word(call.argument(0))
+        {
+            entry.other_mask = Some(std::mem::replace(&mut entry.mask, mask));
+        }
         entry.wait = Wait::Outside;
         entry.waits_outside = true;
         entry.returned = false;
@@ -513,7 +523,13 @@ fn go_outside(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
 fn come_back(scheduler: &Scheduler, probe: &Probe, thread: &mut ThreadState) {
     let mut state = scheduler.lock();
     let replays = state.inputs.is_replaying();
+    if state.unowned {
+        state.note_after_leaving(probe, thread);
+    }
     let Some(entry) = state.entry(thread.id) else { return };
+    if let Some(mask) = entry.other_mask.take() {
+        entry.mask = mask;
+    }
     if matches!(entry.wait, Wait::Outside) {
         let turn = entry.turn.clone();
         match replays {

@@ -18,8 +18,8 @@ use super::outputs::{self, Output};
 use super::table::{Table, Wait, Woken};
 use super::told::Told;
 use super::{Scheduler, State};
-use crate::memory::kernel;
-use crate::memory::target;
+use crate::memory::outside::{self, About, Mode};
+use crate::memory::{kernel, target};
 use crate::probe::Probe;
 use crate::thread::ThreadState;
 use raddle_dynamorio::process::SystemCall;
@@ -42,6 +42,10 @@ const STREAMS: std::ops::RangeInclusive<u64> = 0..=2;
 pub struct Inputs {
     /// What is to come, in a replay that has not gone another way.
     to_come: Option<BTreeMap<ThreadId, VecDeque<Came>>>,
+    /// Signals that are to come then, to whom.
+    signals: VecDeque<(ThreadId, Signal)>,
+    /// The target has made processes.
+    has_children: bool,
     /// Arrivals written, and those that are to be.
     written: u64,
     unwritten: Vec<Arrival>,
@@ -55,6 +59,15 @@ pub struct Inputs {
     children: BTreeMap<i64, i64>,
 }
 
+/// A signal from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Signal {
+    /// When it was taken.
+    pub moment: u64,
+    pub clock: u64,
+    pub about: About,
+}
+
 impl Inputs {
     /// Of a replay, from a file; of a server.
     pub fn new(file: Option<&str>, serves: bool) -> Result<Inputs, String> {
@@ -64,7 +77,13 @@ impl Inputs {
             .map_err(|e| format!("cannot read what came from outside, {file}: {e}"))?;
         let mut to_come: BTreeMap<ThreadId, VecDeque<Came>> = BTreeMap::new();
         for Arrival { thread, what } in parse_input(&text).map_err(|e| format!("{file}: {e}"))? {
-            to_come.entry(thread).or_default().push_back(what);
+            match what {
+                Came::Signal { moment, clock, about } => {
+                    let about = words(&about);
+                    inputs.signals.push_back((thread, Signal { moment, clock, about }));
+                }
+                what => to_come.entry(thread).or_default().push_back(what),
+            }
         }
         inputs.to_come = Some(to_come);
         Ok(inputs)
@@ -78,6 +97,32 @@ impl Inputs {
 
     pub fn is_replaying(&self) -> bool {
         self.to_come.is_some()
+    }
+
+    /// What is done with signals from outside.
+    pub fn signal_mode(&self) -> Mode {
+        if self.is_replaying() { Mode::Dropped } else { Mode::Held }
+    }
+
+    /// May a process that the target has made send it signals?
+    pub fn has_children(&self) -> bool {
+        self.has_children
+    }
+
+    /// A signal is taken.
+    pub fn add_signal(&mut self, thread: ThreadId, Signal { moment, clock, about }: Signal) {
+        let about = about.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.add(thread, Came::Signal { moment, clock, about });
+    }
+
+    /// The next signal of a replay.
+    pub fn next_signal(&self) -> Option<(ThreadId, Signal)> {
+        self.signals.front().copied().filter(|_| self.is_replaying())
+    }
+
+    /// It has come.
+    pub fn signal_came(&mut self) {
+        self.signals.pop_front();
     }
 
     fn add(&mut self, thread: ThreadId, what: Came) {
@@ -145,7 +190,16 @@ impl Inputs {
     /// A process is made, or has been: whatever is open may be its, too.
     fn share_all(&mut self) {
         self.inside.clear();
+        self.has_children = true;
     }
+}
+
+fn words(bytes: &[u8]) -> About {
+    let mut words = About::default();
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    words
 }
 
 /// A call under way whose answer is from outside.
@@ -516,6 +570,7 @@ fn diverge(scheduler: &Scheduler, thread: &mut ThreadState, what: &str) {
 fn leave_recording(scheduler: &Scheduler) {
     let mut state = scheduler.lock();
     state.inputs.to_come = None;
+    outside::set(Mode::Held);
     state.table.release_recorded();
 }
 

@@ -44,6 +44,7 @@ pub use points::BlockPoints;
 pub use watch::value_at;
 
 use crate::memory::kernel;
+use crate::memory::outside::{self, Mode};
 use crate::monitor::modules::{self, LoadedModule};
 use crate::monitor::system_calls::is_futex_wait;
 use crate::probe::Probe;
@@ -89,6 +90,10 @@ pub struct Scheduler {
     interruptible: AtomicBool,
     /// Signals whose handlers let calls go on, one bit each.
     restarting: AtomicU64,
+    /// Signals that have handlers, one bit each.
+    handled: AtomicU64,
+    /// What each of the handlers does not want to be interrupted by.
+    handler_masks: [AtomicU64; outside::LAST as usize + 1],
     state: Mutex<State>,
 }
 
@@ -106,6 +111,10 @@ struct State {
     segments: Vec<(ThreadId, u64, u32)>,
     written: u64,
     points: u64,
+    /// Moments at which a thread that was alone could have taken a signal.
+    lone: u64,
+    /// Looks for signals from outside in a row that found none.
+    looks: u32,
     diverged: bool,
     meetings: u32,
     /// Who was just chosen at one of the two accesses while another stood at the other, for a debugger.
@@ -152,6 +161,8 @@ impl Scheduler {
             _ => None,
         };
         let policy = policy(&options.policy, seed)?;
+        let inputs = input::Inputs::new(kept, serves)?;
+        outside::begin(inputs.signal_mode());
         Ok(Scheduler {
             on: AtomicBool::new(true),
             born: AtomicU32::new(0),
@@ -164,6 +175,8 @@ impl Scheduler {
             early_time: options.early_time,
             interruptible: AtomicBool::new(false),
             restarting: AtomicU64::new(0),
+            handled: AtomicU64::new(0),
+            handler_masks: [const { AtomicU64::new(0) }; outside::LAST as usize + 1],
             state: Mutex::new(State {
                 table: Table::default(),
                 current: None,
@@ -173,6 +186,8 @@ impl Scheduler {
                 segments: Vec::new(),
                 written: 0,
                 points: 0,
+                lone: 0,
+                looks: 0,
                 diverged: false,
                 meetings: 0,
                 met: None,
@@ -184,7 +199,7 @@ impl Scheduler {
                 random: Rng::new(0, 5),
                 random_descriptors: BTreeSet::new(),
                 signal_descriptors: BTreeSet::new(),
-                inputs: input::Inputs::new(kept, serves)?,
+                inputs,
                 streams: streams::Streams::default(),
                 timers: timers::Timers::default(),
                 driver: None,
@@ -200,6 +215,7 @@ impl Scheduler {
         state.policy = policy(&request.policy, request.seed)?;
         state.quanta = quanta(request.seed);
         state.inputs.restart();
+        outside::begin(state.inputs.signal_mode());
         self.lock_points.store(request.lock_points, Ordering::Relaxed);
         let Some(entry) = state.entry(ThreadId::MAIN) else { return Ok(()) };
         entry.os_id = os_id;
@@ -270,12 +286,10 @@ impl Scheduler {
 
     /// A system call comes: others may run before it.
     pub fn call_comes(&self, probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>) {
-        if !self.controls_many(thread) {
-            return;
-        }
         let step = match i64::from(call.number) {
             libc::SYS_rt_sigreturn | libc::SYS_exit_group => return,
             number if is_private(number) => return,
+            _ if !self.controls_many(thread) => return self.take_alone(probe, thread),
             libc::SYS_sched_yield => Step::Yield,
             _ => self.step_of(probe, thread, call),
         };
@@ -342,6 +356,7 @@ impl Scheduler {
     /// Nothing is controlled from here on.
     pub fn stop(&self) {
         self.on.store(false, Ordering::Release);
+        outside::set(Mode::Through);
     }
 
     fn is_on(&self) -> bool {
@@ -349,9 +364,13 @@ impl Scheduler {
     }
 
     /// Must a call that would block wait with us? Somebody else could run, or time is to pass until
-    /// a timer goes off.
+    /// a timer goes off, or a signal from outside is to be seen to come.
     fn waits_here(&self, thread: &ThreadState) -> bool {
-        self.controls_many(thread) || (self.is_on() && self.lock().timers.next().is_some())
+        let may_be_interrupted = || {
+            let state = self.lock();
+            state.timers.next().is_some() || self.expects_signals(&state)
+        };
+        self.controls_many(thread) || (self.is_on() && may_be_interrupted())
     }
 
     /// Is this thread controlled, and not alone?

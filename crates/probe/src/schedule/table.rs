@@ -30,6 +30,8 @@ pub struct Entry {
     pub robust: u64,
     /// Signals it does not want now.
     pub mask: u64,
+    /// What it does not want otherwise, while it waits for signals with another mask.
+    pub other_mask: Option<u64>,
     /// The signal that ended its last wait, if one did.
     pub interrupted_by: u32,
     /// A signal that was sent to it while it did not wait, and whose handler has not run yet; zero if none. It will
@@ -119,6 +121,7 @@ impl Entry {
             clear_id,
             robust: 0,
             mask,
+            other_mask: None,
             interrupted_by: 0,
             pending: 0,
             waits_outside: false,

@@ -14,7 +14,6 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_dynamorio::process::{self, SystemCall};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 const SECOND: u64 = 1_000_000_000;
 /// How long the kernel may take to let a timer go off that is due, in nanoseconds a look.
@@ -206,9 +205,7 @@ pub fn answer(
     };
     // Who computes is to look now and then.
     if scheduler.lock().timers.interrupt() {
-        if !scheduler.interruptible.swap(true, Ordering::Relaxed) {
-            process::rebuild_everything();
-        }
+        scheduler.be_interruptible();
         thread.slots.set(slot::BUDGET, 1);
     }
     Some(result)

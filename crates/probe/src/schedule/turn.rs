@@ -140,6 +140,8 @@ impl Scheduler {
                 self.hand_to(state, driver);
             }
             None => {
+                // From here on they are the kernel's to deliver: nobody is there to do it.
+                state.send_before_leaving(probe, thread);
                 // Nobody is left for whom time could pass but the one who leaves.
                 if let Some(due) = state.timers.next() {
                     state.clock.pass_to(due);
@@ -223,8 +225,12 @@ impl Scheduler {
         loop {
             let replays = state.inputs.is_replaying();
             if replays {
+                state.send_recorded(probe);
                 state = self.await_return(state);
                 state.wake_recorded();
+                state.send_recorded(probe);
+            } else {
+                state.send_held(probe);
             }
             state.fire_timers(probe);
             let now = state.clock.now();
@@ -240,10 +246,11 @@ impl Scheduler {
             }
             if state.table.len() == 1 {
                 state.current = Some(runnable[0].thread);
+                state.lone += 1;
                 return (state, runnable[0].thread);
             }
             let deadline = state.next_deadline();
-            if state.is_hopeless(deadline) {
+            if state.is_hopeless(deadline) && !self.awaits_signals(&mut state) {
                 state = self.stuck(probe, thread, state, Why::NoProgress);
             }
             if let Some(deadline) =
@@ -320,6 +327,9 @@ impl Scheduler {
         if state.table.give_up_room() {
             return state;
         }
+        if state.await_signal() {
+            return state;
+        }
         let waits_for = |wanted: fn(&Wait) -> bool| state.table.iter().any(|e| wanted(&e.wait));
         if state.inputs.is_replaying()
             && state.next_deadline().is_none()
@@ -331,6 +341,9 @@ impl Scheduler {
         // Who waits for a signal, as threads do that handle them all, does not hold time up.
         let tries = waits_for(|w| matches!(w, Wait::Retry | Wait::Outside))
             || (deadline.is_none() && waits_for(|w| matches!(w, Wait::Signal)));
+        // In a replay it would have been sent by now.
+        let may_come = deadline.is_none() && !state.inputs.is_replaying();
+        let tries = tries || (may_come && self.awaits_signals(&mut state));
         // What is read from within is written by who runs, or by a timer: time need not be real for it.
         let is_inside = |fd| state.inputs.is_inside(fd);
         let descriptors = state.table.iter().any(|e| match &e.wait {
@@ -388,6 +401,13 @@ impl Scheduler {
         self.lock()
     }
 
+    /// From now on, threads may be interrupted in what they compute.
+    pub(super) fn be_interruptible(&self) {
+        if !self.interruptible.swap(true, Ordering::Relaxed) {
+            process::rebuild_everything();
+        }
+    }
+
     /// May a timer interrupt what a thread computes?
     pub(super) fn is_interruptible(&self) -> bool {
         self.interruptible.load(Ordering::Relaxed)
@@ -412,12 +432,16 @@ impl Scheduler {
     pub(super) fn is_alone(&self, probe: &Probe, thread: &mut ThreadState) -> bool {
         let mut state = self.lock();
         let alone = !self.is_on() || state.table.len() <= 1;
-        if alone && self.is_on() && state.is_hopeless(state.next_deadline()) {
+        let is_hopeless = alone && self.is_on() && state.is_hopeless(state.next_deadline());
+        if is_hopeless && !self.awaits_signals(&mut state) {
             state = self.stuck(probe, thread, state, Why::NoProgress);
         }
         if alone && state.timers.interrupt() {
             state.clock.work();
             state.fire_timers(probe);
+        }
+        if alone && self.is_on() {
+            state.take_alone(probe, thread);
         }
         let budget = match alone {
             // Who debugs may interrupt it, and so may a timer.
@@ -457,7 +481,7 @@ impl Wait {
 
 impl State {
     /// When somebody stops waiting, or a timer goes off.
-    fn next_deadline(&self) -> Option<u64> {
+    pub(super) fn next_deadline(&self) -> Option<u64> {
         self.table.next_deadline().into_iter().chain(self.timers.next()).min()
     }
 
