@@ -361,11 +361,22 @@ mod tests {
             self.file.write_all_at(&bytes[..length], base + self.used[chunk] as u64).unwrap();
             self.used[chunk] += length;
             self.file.write_all_at(&(self.used[chunk] as u32).to_le_bytes(), base).unwrap();
+            self.count(chunk);
         }
 
         fn close(&self, chunk: usize) {
             let base = HEADER + (chunk * CHUNK) as u64;
             self.file.write_all_at(&1u32.to_le_bytes(), base + 4).unwrap();
+            self.count(chunk);
+        }
+
+        /// Something was written to a chunk.
+        fn count(&self, chunk: usize) {
+            let at = header::written(chunk as u64) as u64;
+            let mut word = [0; 8];
+            self.file.read_exact_at(&mut word, at).unwrap();
+            let more = u64::from_le_bytes(word) + 1;
+            self.file.write_all_at(&more.to_le_bytes(), at).unwrap();
         }
 
         fn follow(&self, keep: bool) -> Followed {
