@@ -57,7 +57,7 @@ def main():
     warn_if_busy()
     programs = {"deposits.c": compile_c("deposits.c")}
     if not options.only_small:
-        programs |= {name: str(build(CORPUS / name).binary) for name in OTHERS}
+        programs |= {name: str(build(CORPUS / name, ["gcc"], ["g++"]).binary) for name in OTHERS}
     ways = {"served": ([], FEW, MANY)}
     if not options.served_only:
         ways["anew"] = (["--anew"], ANEW_FEW, ANEW_MANY)
