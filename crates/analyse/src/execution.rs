@@ -377,6 +377,12 @@ impl Execution {
         self.orders.settled(chain)
     }
 
+    /// Is this thread the only one, with all that others did ordered before it in the weak order? Then whatever it does is
+    /// ordered with all there was, and with all there will be, until it makes another.
+    pub fn is_solo(&self, thread: ThreadId) -> bool {
+        self.orders.is_solo(thread)
+    }
+
     /// If the event is the end of a loop around a wait, the bytes its condition may have read.
     pub fn condition_reads(&self, event: &Event) -> Vec<u64> {
         match event.kind {

@@ -367,6 +367,14 @@ pub fn rebuild_everything() {
     }
 }
 
+/// Has all code built anew, at the latest when the engine next meets new code. From anywhere.
+pub fn rebuild_everything_later() {
+    // SAFETY: the request is queued, which is allowed everywhere; no completion callback.
+    unsafe {
+        dr::dr_delay_flush_region(std::ptr::null_mut(), usize::MAX as _, 0, None);
+    }
+}
+
 /// Ends the process at once, without the engine's or the target's exit handling.
 pub fn abort(code: i32) -> ! {
     // SAFETY: does not return.

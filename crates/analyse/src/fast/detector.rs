@@ -176,6 +176,11 @@ impl<P: Planes> FastHybrid<P> {
         Arc::clone(&state.threads.entry(thread).or_default().standing)
     }
 
+    /// See [`Execution::is_solo`].
+    pub fn is_solo(&self, thread: ThreadId) -> bool {
+        self.lock().execution.is_solo(thread)
+    }
+
     /// What was found from number `first` on.
     pub fn findings(&self, first: usize) -> Vec<Finding> {
         let state = self.lock();

@@ -232,6 +232,11 @@ impl Orders {
         self.threads.settled(chain)
     }
 
+    /// See [`crate::execution::Execution::is_solo`].
+    pub fn is_solo(&self, thread: ThreadId) -> bool {
+        !self.is_undecided(thread) && self.threads.is_solo(thread)
+    }
+
     /// Are any of these bytes a synchronisation variable: touched by an atomic update since they were
     /// allocated?
     pub fn is_synchronisation(&self, bytes: Range<u64>) -> bool {

@@ -134,6 +134,21 @@ impl Threads {
         known.map(|clocks| clocks.weak.tick(chain)).min().unwrap_or(u64::MAX)
     }
 
+    /// See [`super::Orders::is_solo`].
+    pub(super) fn is_solo(&self, thread: ThreadId) -> bool {
+        let Some(Thread { clocks, seat: Some(seat), .. }) = self.threads.get(&thread) else {
+            return false;
+        };
+        let is_other = |id: &ThreadId, other: &Thread| *id != thread && other.ended.is_none();
+        let mut chains = self.chains.iter().enumerate();
+        self.births.is_empty()
+            && !self.threads.iter().any(|(id, other)| is_other(id, other))
+            && chains.all(|(number, state)| {
+                let chain = Chain(number as u32);
+                chain == seat.stamp.chain || state.tick <= clocks.weak.tick(chain)
+            })
+    }
+
     /// See [`super::Orders::alone`].
     pub(super) fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock)> {
         let Thread { clocks, seat, .. } = self.threads.get(&thread)?;

@@ -1,8 +1,11 @@
 //! Each kind of synchronisation, by what it orders and what it does not.
 
 use crate::dsl::*;
+use raddle_analyse::ConditionRule;
+use raddle_analyse::held::HeldLocks;
+use raddle_analyse::order::Orders;
 use raddle_model::finding::Certainty::*;
-use raddle_model::{Address, EventKind};
+use raddle_model::{Address, EventKind, ThreadId};
 
 /// Is t1's write of X before `middle` ordered before t2's after it, also without locks? And t1's
 /// write of Y after `middle` must never be.
@@ -284,4 +287,31 @@ fn ended_threads_are_kept_for_a_join_that_may_come() {
     script.extend([t(1).forks(last), t(last).writes(Y).at(2), t(last).exits()]);
     script.extend([t(1).joins(last), t(1).writes(Y).at(3), t(1).joins(2), t(1).writes(X).at(4)]);
     assert_eq!(run(HYBRID, &script), [(1, 4, Observed)]);
+}
+
+/// Is thread 1 the only one after this, with nothing behind it that could race?
+fn is_solo(script: &[Step]) -> bool {
+    let mut orders = Orders::new(ConditionRule::WriteRead, true);
+    let mut held = HeldLocks::default();
+    for event in events(script) {
+        orders.before(&event);
+        orders.stamp(event.thread);
+        let change = held.event(&event);
+        orders.event(&event, change);
+    }
+    orders.is_solo(ThreadId(1))
+}
+
+#[test]
+fn a_thread_is_solo_before_it_makes_another_and_after_it_has_joined_all() {
+    assert!(is_solo(&[t(1).begins()]));
+    assert!(!is_solo(&[t(1).begins(), t(1).creates(2)]), "it may begin at any time");
+    assert!(!is_solo(&[t(1).begins(), t(1).forks(2)]));
+    assert!(!is_solo(&[t(1).begins(), t(1).forks(2), t(2).exits()]), "nothing orders its end");
+    assert!(is_solo(&[t(1).begins(), t(1).forks(2), t(1).joins(2)]));
+    assert!(!is_solo(&[t(1).begins(), t(1).forks(2), t(1).forks(3), t(1).joins(2)]));
+    let by_another = [t(1).begins(), t(1).forks(2), t(2).forks(3), t(2).joins(3), t(1).joins(2)];
+    assert!(is_solo(&by_another));
+    let forgotten = [t(1).begins(), t(1).forks(2), t(2).forks(3), t(3).exits(), t(1).joins(2)];
+    assert!(!is_solo(&forgotten), "nobody has joined thread 3");
 }

@@ -5,11 +5,12 @@ use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, world};
 use proptest::prelude::*;
 use raddle_analyse::held::HeldLocks;
-use raddle_analyse::order::{Order, Orders};
+use raddle_analyse::order::{Order, Orders, Tenure};
 use raddle_analyse::{Analyser, ConditionRule, DetectorKind, History, Options};
+use raddle_model::clock::Stamp;
 use raddle_model::finding::{Certainty, Finding, FindingKind};
-use raddle_model::{Event, Place};
-use std::collections::BTreeMap;
+use raddle_model::{AccessKind, Address, Event, EventKind, Place, StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn found(kind: DetectorKind, options: Options, events: &[Event]) -> Vec<Finding> {
     let mut detector = kind.detector(options);
@@ -39,6 +40,43 @@ fn pair(a: Place, b: Place) -> (Place, Place) {
     (a.min(b), a.max(b))
 }
 
+/// The same execution with an end: thread 1 joins the others, as far as the bits of `joined` say so.
+fn ended(mut events: Vec<Event>, joined: u64) -> Vec<Event> {
+    use raddle_model::EventKind::{ThreadCreate, ThreadExit, ThreadStart};
+    let main = events[0].thread;
+    let who = |did: fn(&EventKind) -> bool| -> BTreeSet<ThreadId> {
+        events.iter().filter(|e| did(&e.kind)).map(|e| e.thread).collect()
+    };
+    let started = who(|kind| matches!(kind, ThreadStart { .. }));
+    let exited = who(|kind| matches!(kind, ThreadExit));
+    let created = events.iter().filter_map(|e| match e.kind {
+        ThreadCreate { child } => Some((child, e.thread)),
+        _ => None,
+    });
+    let mut steps = Vec::new();
+    for (child, creator) in created {
+        if !started.contains(&child) {
+            steps.push((child, ThreadStart { creator: Some(creator), os_id: 0 }));
+        }
+        if !exited.contains(&child) {
+            steps.push((child, ThreadExit));
+            if joined >> (child.0 % 64) & 1 != 0 || joined % 3 != 0 {
+                let joined = Some(child);
+                steps.push((main, EventKind::ThreadJoined { joined, handle: 0 }));
+            }
+        }
+    }
+    let place = events[0].place;
+    for (thread, kind) in steps {
+        let order = events.len() as u64;
+        events.push(Event { order, thread, place, stack: StackId::NONE, kind });
+    }
+    let kind = EventKind::Access { kind: AccessKind::Read, address: Address(X), size: 4 };
+    let order = events.len() as u64;
+    events.push(Event { order, thread: main, place, stack: StackId::NONE, kind });
+    events
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 400,
@@ -50,14 +88,18 @@ proptest! {
     /// whichever chains are reused.
     #[test]
     fn orders_are_reachability(choices in choices(), remembered in any::<u64>()) {
-        let events = world(&choices, Accesses::All, Places::Distinct);
+        let events = ended(world(&choices, Accesses::All, Places::Distinct), remembered);
         let oracle = Oracle::new(&events);
         let mut orders = Orders::new(ConditionRule::AllSignallers, true);
         let mut held = HeldLocks::default();
-        let mut stamps = Vec::new();
+        let mut stamps: Vec<(usize, Stamp, Tenure)> = Vec::new();
         for (k, event) in events.iter().enumerate() {
             orders.before(event);
             let (stamp, tenure) = orders.stamp(event.thread);
+            if orders.is_solo(event.thread) {
+                let all = stamps.iter().all(|(i, ..)| oracle.ordered(*i, k, Order::Weak));
+                prop_assert!(all, "event {k} is not after all that is remembered");
+            }
             for (i, stamp, _) in &stamps {
                 for order in [Order::Full, Order::Weak] {
                     prop_assert_eq!(
@@ -80,6 +122,24 @@ proptest! {
             {
                 orders.forget(address.0..address.0 + size);
             }
+        }
+    }
+
+    /// Where stamps are remembered without a token, as in shadow memory, whoever is solo comes after all there was.
+    #[test]
+    fn who_is_solo_comes_after_everything(choices in choices(), joined in any::<u64>()) {
+        let events = ended(world(&choices, Accesses::All, Places::Distinct), joined);
+        let oracle = Oracle::new(&events);
+        let mut orders = Orders::with_chains((64, 64), ConditionRule::AllSignallers, true);
+        let mut held = HeldLocks::default();
+        for (k, event) in events.iter().enumerate() {
+            orders.before(event);
+            orders.tick(event.thread);
+            if orders.is_solo(event.thread) {
+                prop_assert!((0..k).all(|i| oracle.ordered(i, k, Order::Weak)), "event {}", k);
+            }
+            let change = held.event(event);
+            orders.event(event, change);
         }
     }
 

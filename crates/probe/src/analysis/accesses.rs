@@ -116,6 +116,9 @@ impl Analysis {
         touching: Touching,
     ) -> bool {
         let Engine::Fast(fast) = &self.work().engine else { return false };
+        if probe.instrumentation.is_solo() {
+            return true;
+        }
         let side = match touching.kind {
             AccessKind::Read => Side::Read,
             AccessKind::Write => Side::Write,

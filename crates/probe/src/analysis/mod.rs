@@ -29,7 +29,7 @@ use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
 use raddle_model::finding::Finding;
-use raddle_model::{Event, EventKind};
+use raddle_model::{Event, EventKind, ThreadId};
 use raddle_wire::log::Record;
 use raddle_wire::options::{DetectorChoice, Rules};
 use std::ops::Range;
@@ -218,6 +218,14 @@ impl Analysis {
     /// Are accesses checked in shadow memory?
     pub fn is_fast(&self) -> bool {
         matches!(self.work().engine, Engine::Fast(_))
+    }
+
+    /// Is this thread the only one, and can nothing that others did race with what it does from now on?
+    pub fn is_solo(&self, thread: ThreadId) -> bool {
+        match &self.work().engine {
+            Engine::Fast(fast) => fast.is_solo(thread),
+            Engine::Plain(_) => false,
+        }
     }
 
     /// One more event; new findings are reported at once.

@@ -23,7 +23,11 @@ use raddle_wire::options::{MemoryMode, PlaceFilter, ProbeOptions};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// So often a program that has come back to one thread has its code built anew. It takes milliseconds, and a program that
+/// starts and joins threads all its life would spend that life so.
+const SOLOS: u32 = 4;
 
 /// What inserted code refers to by number.
 #[derive(Debug, Clone)]
@@ -105,12 +109,17 @@ pub struct Instrumentation {
     /// The size of the windows that have shadow, as a power of two, once the program has memory
     /// outside them; zero before.
     windows: AtomicU32,
+    /// See [`Instrumentation::is_solo`]. It may be, is, and has begun to be so often.
+    may_be_solo: bool,
+    solo: AtomicBool,
+    solos: AtomicU32,
 }
 
 impl Instrumentation {
     /// For what was asked.
     pub fn new(options: &ProbeOptions, shadows: bool) -> Instrumentation {
         let watches_memory = options.memory == MemoryMode::On;
+        let may_be_solo = shadows && options.schedule.is_none();
         Instrumentation {
             watches_memory,
             counts: options.count,
@@ -123,7 +132,30 @@ impl Instrumentation {
             blocks: boxcar::Vec::new(),
             callbacks: RwLock::default(),
             windows: AtomicU32::new(0),
+            may_be_solo,
+            solo: AtomicBool::new(may_be_solo),
+            solos: AtomicU32::new(0),
         }
+    }
+
+    /// Is there one thread, and comes all that others did before what it does? What it does itself comes before all that others
+    /// will ever do, because whoever makes a thread is ordered before it. So its plain accesses are nothing to a
+    /// detector, and code is built without them; atomic ones count, because they make memory a means of synchronisation.
+    /// Where threads are controlled there is no such time, so that code is the same throughout.
+    #[inline]
+    pub fn is_solo(&self) -> bool {
+        self.solo.load(Ordering::Relaxed)
+    }
+
+    /// There is one thread again. True when code that was built before is to go: not when that has been so too often.
+    pub fn begin_solo(&self) -> bool {
+        let begins = self.may_be_solo && self.solos.fetch_add(1, Ordering::Relaxed) < SOLOS;
+        begins && !self.solo.swap(true, Ordering::Relaxed)
+    }
+
+    /// There is going to be a second thread. True when that is news, and code that was built before must go.
+    pub fn end_solo(&self) -> bool {
+        self.solo.swap(false, Ordering::Relaxed)
     }
 
     /// The program has memory that has no shadow: from now on inserted code asks before it computes a

@@ -237,9 +237,12 @@ impl Instrumentation {
             if implicit || own || around.is_constant(operand) {
                 continue;
             }
+            let kind = around.atomicity(place, operand);
+            if self.is_solo() && matches!(kind, AccessKind::Read | AccessKind::Write) {
+                continue;
+            }
             match operand.extent {
                 Extent::Once | Extent::Bulk => {
-                    let kind = around.atomicity(place, operand);
                     if self.counts {
                         counted.add(place, kind);
                     } else {

@@ -4,7 +4,7 @@
 //! they did: so an order seen in the events is an order of the program.
 
 use super::expression::{Call, evaluate};
-use super::{Created, MonitoredHook};
+use super::{Created, MonitoredHook, threads};
 use crate::memory::quick::NOTED;
 use crate::memory::target;
 use crate::probe::Probe;
@@ -536,6 +536,7 @@ pub fn left(
             let joined = u32::try_from(other).ok().filter(|t| *t != 0).map(raddle_model::ThreadId);
             emit(EventKind::ThreadJoined { joined, handle: object.0 });
             forget_thread(probe, object.0, joined);
+            threads::joined(probe, thread);
         }
         Role::ThreadDetach { .. } if success => {
             emit(EventKind::ThreadDetached { handle: object.0 });
@@ -556,6 +557,7 @@ pub fn left(
                 let joined = thread_of(probe, object.0);
                 emit(EventKind::ThreadJoined { joined, handle: object.0 });
                 forget_thread(probe, object.0, joined);
+                threads::joined(probe, thread);
             }
             _ => {}
         },

@@ -272,6 +272,9 @@ fn clone(probe: &Probe, thread: &mut ThreadState, call: &SystemCall<'_>, spot: S
     if !makes_thread(first, call.number) {
         return;
     }
+    if probe.instrumentation.end_solo() {
+        process::rebuild_everything();
+    }
     let flags = clone_flags(first, call.number);
     let is_clone3 = i64::from(call.number) == libc::SYS_clone3;
     // struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls

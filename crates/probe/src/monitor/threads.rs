@@ -157,6 +157,15 @@ fn take_birth(probe: &Probe, id: u32) -> Option<Birth> {
     Some(birth)
 }
 
+/// Another thread was joined. If nobody else is left and nothing that others did can race any more, code goes on without what
+/// only matters beside other threads.
+pub fn joined(probe: &Probe, thread: &ThreadState) {
+    let solo = probe.analysis.as_ref().is_some_and(|analysis| analysis.is_solo(thread.id));
+    if solo && births(probe).is_empty() && probe.instrumentation.begin_solo() {
+        process::rebuild_everything_later();
+    }
+}
+
 /// A thread ends, or has been stopped because the process ends.
 pub fn exit(probe: &Probe, os_id: u32) {
     let Some(mut thread) = probe.threads.remove(probe.slots, os_id) else { return };
