@@ -158,6 +158,12 @@ fn may_be_handed(events: &[Event], oracle: &Oracle, earlier: usize, later: usize
             })
         })
     };
+    // What a writer knew then is not kept: what it has learned since, and before the section was asked, counts as known.
+    let has_learned = |write: usize| {
+        let mut later = write..events.len();
+        let writer = events[write].thread;
+        later.any(|e| events[e].thread == writer && oracle.ordered(earlier, e, Order::Weak))
+    };
     (0..events.len()).any(|read| {
         let Some((AccessKind::Read, read_bytes)) = access(read) else { return false };
         // Before the later access, by whomever; or after it, in the same section.
@@ -170,7 +176,7 @@ fn may_be_handed(events: &[Event], oracle: &Oracle, earlier: usize, later: usize
                         && read_bytes.start < bytes.end
                         && events[write].thread != events[read].thread
                         && common_lock(write, read)
-                        && (oracle.ordered(earlier, read, Order::Full))
+                        && (oracle.ordered(earlier, read, Order::Full) || has_learned(write))
                 })
             })
     })
