@@ -313,13 +313,26 @@ impl<P: Planes> FastHybrid<P> {
         let mut suspects = Vec::new();
         let writers =
             look(&self.planes, now.standing, side, part, |s| self.suspect(now, s, &mut suspects));
-        if writers & SPECIAL != 0 && self.look_at_special(now, side, part, &mut suspects) {
+        if writers & SPECIAL != 0
+            && !self.is_alone(now.standing, part.0 / LINE)
+            && self.look_at_special(now, side, part, &mut suspects)
+        {
             return Outcome::Synchronises;
         }
         if !suspects.is_empty() {
             self.judge(now, &suspects);
         }
         Outcome::Done
+    }
+
+    /// Has nobody else to do with a line? Then what is kept of it beside its cells is the thread's own: whoever has
+    /// something there is among its sharers. But where accesses synchronise, each is to be seen.
+    fn is_alone(&self, standing: &Standing, line: u64) -> bool {
+        // To a member of the crowd the others of its slot are others.
+        let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
+        let sharers =
+            self.planes.sharers(Side::Write, line) | self.planes.sharers(Side::Read, line);
+        sharers & !own & !(OLDER | SPECIAL) == 0
     }
 
     /// Any other event, and accesses that may synchronise. `journal`: what its thread touched last.

@@ -36,8 +36,8 @@
  shl edi, 4
  cmp [rax + rdi + {ring}], rsi
  jne 2f
- cmp dword ptr [r9], 0
- js 2f
+ test dword ptr [r9], {synchronises}
+ jnz 2f
  or [rax + rdi + {ring} + 8], r8
  inc qword ptr [rax + {joined}]
  raddle_restore
@@ -65,9 +65,9 @@
  sub rdi, [rax + {looked}]
  cmp rdi, [rax + {most}]
  jae raddle_look
- # Where there is more than cells, Rust looks at once.
- cmp dword ptr [r9], 0
- js raddle_look
+ # Where an access may order threads, Rust looks at once.
+ test dword ptr [r9], {synchronises}
+ jnz raddle_look
  raddle_restore
  ret
 4:
@@ -256,11 +256,12 @@ raddle_look:
 2:
  and r11d, [rax + {others}]
  jz 8f
- js 7f
- # Who is alone has nothing older of others.
- btr r11d, {older_bit}
+ # Who is alone finds nothing of others, in whatever place.
+ test r11d, {slots}
+ jz 9f
  test r11d, r11d
- jz 8f
+ js 7f
+ btr r11d, {older_bit}
  bsf rcx, r8
  and ecx, 56
 3:
@@ -324,6 +325,10 @@ raddle_look:
  raddle_restore_looking
  raddle_restore
  ret
+9:
+ # Unless every access to this memory may order threads.
+ test r11d, {synchronises}
+ jz 8b
 7:
  mov [rax + {looked}], r10
  mov dword ptr [rax + {look}], 1

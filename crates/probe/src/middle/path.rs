@@ -20,7 +20,7 @@ use crate::memory::shadow::CHUNK;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
-use raddle_analyse::fast::protocol::OLDER;
+use raddle_analyse::fast::protocol::{OLDER, SYNCHRONISES};
 use raddle_analyse::fast::{SLOTS, Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
@@ -593,6 +593,7 @@ raddle_middle_end:
     own = const offset_of!(Middle, own),
     others = const offset_of!(Middle, others),
     slots = const (1 << SLOTS) - 1,
+    synchronises = const SYNCHRONISES,
     chunks = const offset_of!(Middle, chunks),
     chunks_age = const offset_of!(Middle, chunks_age),
     chunks_last = const CHUNKS - 1,

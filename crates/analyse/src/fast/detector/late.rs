@@ -59,8 +59,8 @@ impl<P: Planes> FastHybrid<P> {
             Side::Write => self.planes.sharers(Side::Read, line) & !own,
             Side::Read => 0,
         };
-        // Who is alone has nothing older of others.
-        if (writers | readers) & !OLDER == 0 {
+        // Who is alone finds nothing of others, in whatever place.
+        if (writers | readers) & !(OLDER | SPECIAL) == 0 {
             return true;
         }
         let no_conflict = |other_side, others| {
