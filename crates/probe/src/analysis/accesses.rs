@@ -116,7 +116,8 @@ impl Analysis {
         touching: Touching,
     ) -> bool {
         let Engine::Fast(fast) = &self.work().engine else { return false };
-        if probe.instrumentation.is_solo() {
+        // Code that was built before checks by itself what it has stamped: that goes on until it is gone.
+        if thread.site.is_none() && probe.instrumentation.is_solo() {
             return true;
         }
         let side = match touching.kind {
