@@ -60,7 +60,7 @@ fn ended(mut events: Vec<Event>, joined: u64) -> Vec<Event> {
         }
         if !exited.contains(&child) {
             steps.push((child, ThreadExit));
-            if joined >> (child.0 % 64) & 1 != 0 || joined % 3 != 0 {
+            if joined >> (child.0 % 64) & 1 != 0 || !joined.is_multiple_of(3) {
                 let joined = Some(child);
                 steps.push((main, EventKind::ThreadJoined { joined, handle: 0 }));
             }
