@@ -781,3 +781,54 @@ fn discard(start: u64, length: u64) {
     // SAFETY: our own reservation, in which every value means something, zero that nothing is known.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_DONTNEED) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raddle_analyse::fast::access::AccessId;
+    use raddle_analyse::fast::cell::WHOLE;
+
+    #[test]
+    fn what_is_cleared_is_clear_and_what_nobody_touched_is_left_alone() {
+        // Where there is no address space for it, there is nothing to test.
+        let Some(shadow) = Shadow::new() else { return };
+        let crowd = shadow.slots - 1;
+        assert!(shadow.use_slot(crowd));
+        let Some(memory) = Reservation::new(1 << 20) else { return };
+        let start = memory.start().next_multiple_of(CHUNK);
+        let (chunk, end) = (start / CHUNK, start + 8 * CHUNK);
+        let touched = |at: u64| shadow.table(shadow.touched, chunk + at).load(Ordering::Relaxed);
+        let cell = Cell::new(5, WHOLE, AccessId::default());
+        let places = [(0, 3 * CHUNK + 640), (2, 4 * CHUNK), (crowd, 7 * CHUNK + 8)];
+        for (slot, at) in places {
+            let address = start + at;
+            shadow.set_cell(slot, Side::Write, address / GRANULE, cell);
+            shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
+        }
+        let with_room = (start + 7 * CHUNK + 8) / GRANULE;
+        shadow.add_sharers(Side::Write, with_room * GRANULE / LINE, OLDER);
+        let room = shadow.open_room(Side::Write, with_room).unwrap();
+        shadow.set_entry(room, 70, cell);
+        assert_eq!((0..8).map(touched).filter(|who| *who != 0).count(), 3);
+        assert_eq!(touched(4), 1 << 2);
+
+        let age = shadow.age();
+        shadow.clear(start, start + 3 * CHUNK);
+        assert_eq!((shadow.age(), touched(3)), (age, 1), "there was nothing");
+        shadow.clear(start, end);
+        for (slot, at) in places {
+            let (granule, line) = ((start + at) / GRANULE, (start + at) / LINE);
+            assert_eq!(Planes::cell(&shadow, slot, Side::Write, granule), Cell::EMPTY);
+            assert_eq!(shadow.sharers(Side::Write, line), 0);
+        }
+        assert!((0..8).all(|at| touched(at) == 0));
+        assert_eq!(
+            (shadow.room(Side::Write, with_room), shadow.entry(room, 70)),
+            (None, Cell::EMPTY)
+        );
+        // The room is there for others.
+        assert!(shadow.pool().chunks.is_empty());
+        assert_eq!(shadow.open_room(Side::Read, with_room), Some(room));
+        assert_eq!(shadow.pool().chunks.len(), 1);
+    }
+}
