@@ -383,6 +383,11 @@ impl Execution {
         self.orders.is_solo(thread)
     }
 
+    /// See [`Orders::is_over`].
+    pub fn is_over(&self, chain: Chain, newcomer: ThreadId) -> bool {
+        self.orders.is_over(chain, newcomer)
+    }
+
     /// If the event is the end of a loop around a wait, the bytes its condition may have read.
     pub fn condition_reads(&self, event: &Event) -> Vec<u64> {
         match event.kind {

@@ -9,13 +9,15 @@ mod support;
 use std::process::Command;
 use support::{Ran, Scratch, has_probe, raddle};
 
-/// Rounds of threads that lock, write and end. Prints its own size in KiB, the detector's included,
-/// after a quarter of the rounds and after all: the memory it has, and the addresses.
+/// Rounds of threads that lock, write and end; each waits for the lock until all are there. Prints by how many KiB it has grown,
+/// the detector included, from a quarter of the rounds to all: the memory it has, the addresses, and the memory of
+/// the command.
 const THREADS: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long counter;
@@ -33,10 +35,11 @@ static void *work(void *unused) {
 
 struct size { long resident, mapped; };
 
-static struct size size(void) {
+static struct size size(int pid) {
     char line[256];
     struct size kib = {0, 0};
-    FILE *file = fopen("/proc/self/status", "r");
+    snprintf(line, sizeof line, "/proc/%d/status", pid);
+    FILE *file = fopen(line, "r");
     while (fgets(line, sizeof line, file)) {
         sscanf(line, "VmRSS: %ld", &kib.resident);
         sscanf(line, "VmSize: %ld", &kib.mapped);
@@ -47,18 +50,23 @@ static struct size size(void) {
 
 int main(int argc, char **argv) {
     int at_once = atoi(argv[1]), rounds = atoi(argv[2]);
-    struct size early = {0, 0};
+    struct size early = {0, 0}, command = {0, 0};
     for (int round = 0; round < rounds; round++) {
+        pthread_mutex_lock(&lock);
         for (int i = 0; i < at_once; i++)
             if (pthread_create(&threads[i], NULL, work, NULL) != 0)
                 abort();
+        pthread_mutex_unlock(&lock);
         for (int i = 0; i < at_once; i++)
             pthread_join(threads[i], NULL);
-        if (round == rounds / 4)
-            early = size();
+        if (round == rounds / 4) {
+            early = size(getpid());
+            command = size(getppid());
+        }
     }
-    struct size late = size();
-    printf("%ld %ld %ld\n", counter, late.resident - early.resident, late.mapped - early.mapped);
+    struct size late = size(getpid());
+    printf("%ld %ld %ld %ld\n", counter, late.resident - early.resident, late.mapped - early.mapped,
+           size(getppid()).resident - command.resident);
     return 0;
 }
 "#;
@@ -110,15 +118,15 @@ fn run(scratch: &Scratch, program: &str, arguments: &[String]) -> Ran {
 }
 
 /// Runs the rounds; by how many KiB the process grew after the first quarter of them: the memory it has, and what it has
-/// mapped.
-fn growth(at_once: u32, rounds: u32) -> [i64; 2] {
+/// mapped; and the memory of the command.
+fn growth(at_once: u32, rounds: u32) -> [i64; 3] {
     let scratch = Scratch::new();
     scratch.compile("threads", THREADS, &["-O1", "-pthread"]);
     let ran = run(&scratch, "threads", &[at_once.to_string(), rounds.to_string()]);
     ran.exits(0);
     let numbers: Vec<i64> = ran.stdout.split_whitespace().map(|n| n.parse().unwrap()).collect();
     assert_eq!(numbers[0], i64::from(at_once) * i64::from(rounds), "{ran:?}");
-    [numbers[1], numbers[2]]
+    [numbers[1], numbers[2], numbers[3]]
 }
 
 #[test]
@@ -127,10 +135,12 @@ fn threads_that_are_gone_cost_nothing() {
         return;
     }
     let (at_once, rounds) = if full() { (200, 1000) } else { (20, 40) };
-    let [resident, mapped] = growth(at_once, rounds);
+    let [resident, mapped, command] = growth(at_once, rounds);
     let what = format!("{at_once} threads, {rounds} rounds");
+    println!("{what}: {resident} KiB, {mapped} KiB mapped; the command {command} KiB");
     assert!(resident < 16 << 10, "{what}: grew by {resident} KiB");
     assert!(mapped < 16 << 10, "{what}: {mapped} KiB more are mapped");
+    assert!(command < 4 << 10, "{what}: the command grew by {command} KiB");
 }
 
 #[test]

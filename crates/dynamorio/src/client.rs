@@ -91,7 +91,7 @@ pub fn register<C: Client>(spill_registers: u32) -> Result<(), &'static str> {
             dr::drmgr_register_signal_event(Some(on_signal::<C>)),
             dr::drmgr_register_kernel_xfer_event(Some(on_transfer::<C>)),
         ];
-        dr::dr_register_filter_syscall_event(Some(on_filter::<C>));
+        dr::dr_register_filter_syscall_event(Some(on_filter));
         // Not through drmgr: it takes a lock of all threads and copies its list of one, before every call and after it.
         dr::dr_register_pre_syscall_event(Some(on_before_system_call::<C>));
         dr::dr_register_post_syscall_event(Some(on_after_system_call::<C>));
@@ -180,8 +180,12 @@ unsafe extern "C" fn on_module_unload<C: Client>(
     C::instance().module_unload(&unsafe { Module::new(data) });
 }
 
-unsafe extern "C" fn on_filter<C: Client>(_context: *mut c_void, number: c_int) -> dr::bool_ {
-    if C::instance().wants_system_call(number) { TRUE } else { FALSE }
+/// Every system call leaves the code cache, whether anybody wants to know of it or not. The engine would leave most of
+/// those that nobody wants in the cache, but a block with such a call is each thread's own: every thread builds it anew, and
+/// when the thread ends, the engine (11.90) forgets to free the block's stored translations. Two blocks for each thread
+/// that ever lived were 100 KiB for 200 threads; leaving the cache takes 0.2 us.
+unsafe extern "C" fn on_filter(_context: *mut c_void, _number: c_int) -> dr::bool_ {
+    TRUE
 }
 
 /// Forgets the upper halves of the vector registers, which the engine has loaded in full before the call and saved since. While

@@ -74,8 +74,8 @@ pub(crate) struct Followed {
     pub events: u64,
     /// Who did the last of them, and where.
     pub last: Option<(ThreadId, Place)>,
-    /// The kernel's numbers of its threads.
-    pub threads: HashMap<u32, ThreadId>,
+    /// The kernel's numbers of its threads that have not ended.
+    pub threads: HashMap<ThreadId, u32>,
     /// What the scheduler did.
     pub control: Control,
     reader: LogReader,
@@ -284,7 +284,7 @@ struct Delivery<'a> {
     next: &'a mut Option<Event>,
     events: &'a mut u64,
     last: &'a mut Option<(ThreadId, Place)>,
-    threads: &'a mut HashMap<u32, ThreadId>,
+    threads: &'a mut HashMap<ThreadId, u32>,
     forked: &'a mut Vec<u32>,
 }
 
@@ -316,7 +316,10 @@ impl Delivery<'_> {
         match event.kind {
             EventKind::ProcessForked { child } => self.forked.push(child),
             EventKind::ThreadStart { os_id, .. } => {
-                self.threads.insert(os_id, event.thread);
+                self.threads.insert(event.thread, os_id);
+            }
+            EventKind::ThreadExit => {
+                self.threads.remove(&event.thread);
             }
             _ => {}
         }

@@ -306,7 +306,8 @@ impl Supervisor<'_> {
             EngineMode::Bare => false,
         };
         let log = self.logs.iter().rfind(|log| is_free && log.pid() == process);
-        log.map(|log| log.threads.clone()).unwrap_or_default()
+        let threads = log.into_iter().flat_map(|log| &log.threads);
+        threads.map(|(thread, os_id)| (*os_id, *thread)).collect()
     }
 
     /// Kills what we started and what came of it: a child left behind would keep the target's

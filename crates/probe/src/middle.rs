@@ -63,6 +63,8 @@ pub struct Middle {
     /// Own cells up to this one need not be kept, as the assembly compares it.
     settled: u64,
     sharers: u64,
+    /// A word for each chunk of memory: who has become a sharer in it.
+    touched: u64,
     rows: Table,
     rules: Table,
     steps: Table,
@@ -294,6 +296,7 @@ impl Middle {
             older_cells: [0; 2],
             settled: 0,
             sharers: shadow.sharers_base(),
+            touched: shadow.touched_base(),
             rows: Table::new(ROWS)?,
             rules: Table::new(RULES)?,
             steps: Table::new(STEPS)?,

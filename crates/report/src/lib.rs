@@ -21,6 +21,7 @@ pub mod import;
 pub mod names;
 pub mod nearest;
 pub mod paint;
+mod per_thread;
 pub mod world;
 
 pub use findings::{Report, ReportError};

@@ -3,6 +3,7 @@
 //! themselves, in order.
 
 use crate::names::{AddressName, PlaceName, Symbols};
+use crate::per_thread::PerThread;
 use raddle_model::{Address, Event, EventKind, ModuleId, Place, StackId, ThreadId};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +29,8 @@ pub struct World {
     loaded: BTreeMap<u64, (u64, ModuleId)>,
     small: BTreeMap<u64, Block>,
     large: BTreeMap<u64, Block>,
-    threads: BTreeMap<ThreadId, Option<String>>,
+    /// Their names, if they have any.
+    threads: PerThread<Option<Rc<str>>>,
     stacks: HashMap<StackId, Vec<Place>>,
     places: HashMap<Place, Rc<PlaceName>>,
     callers: HashMap<Place, Rc<PlaceName>>,
@@ -46,12 +48,12 @@ struct Block {
 impl World {
     /// Takes note of what an event brings; to be called before it is rendered.
     pub fn begin(&mut self, event: &Event) {
-        if event.thread != NO_THREAD {
-            self.threads.entry(event.thread).or_default();
+        if event.thread != NO_THREAD && self.threads.get(event.thread).is_none() {
+            self.threads.insert(event.thread, None);
         }
         match &event.kind {
             EventKind::ThreadName { name } => {
-                self.threads.insert(event.thread, Some(name.clone()));
+                self.threads.insert(event.thread, Some(name.as_str().into()));
             }
             EventKind::ModuleLoad { module, path, base, end } => {
                 self.modules.insert(*module, path.as_str().into());
@@ -89,13 +91,18 @@ impl World {
     }
 
     /// Every thread that did something, with its name.
-    pub fn threads(&self) -> impl ExactSizeIterator<Item = (ThreadId, Option<&str>)> {
-        self.threads.iter().map(|(id, name)| (*id, name.as_deref()))
+    pub fn threads(&self) -> impl Iterator<Item = (ThreadId, Option<&str>)> {
+        self.threads.iter().map(|(id, name)| (id, name.as_deref()))
+    }
+
+    /// How many there were.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
     }
 
     /// A thread's name, if it has one.
     pub fn thread_name(&self, thread: ThreadId) -> Option<&str> {
-        self.threads.get(&thread)?.as_deref()
+        self.threads.get(thread)?.as_deref()
     }
 
     /// The path of a module.

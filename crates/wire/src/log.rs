@@ -328,8 +328,8 @@ pub struct LogReader {
     seen: u64,
     /// Chunks read to the end.
     done: u64,
-    /// Those of them whose space has not been handed out by [`LogReader::take_finished`].
-    finished: Vec<u64>,
+    /// What of the file has been read and not yet been handed out by [`LogReader::take_finished`]: where, and how long.
+    finished: Vec<(u64, u64)>,
     /// What `WRITTEN` was before the last look.
     written: Vec<u8>,
 }
@@ -338,7 +338,15 @@ pub struct LogReader {
 struct OpenChunk {
     index: u64,
     read: usize,
+    /// Whole pages up to here are among those finished.
+    freed: usize,
 }
+
+/// So much of an open chunk is worth freeing. Without, two hundred threads that write a little now and then would keep two hundred
+/// chunks in memory.
+const WORTH_FREEING: usize = CHUNK / 4;
+/// What is freed of a file begins and ends with a page; a chunk's first one has its header.
+const PAGE: usize = 4096;
 
 impl LogReader {
     /// Opens a log. `Ok(None)` when the probe has not finished its header yet.
@@ -390,11 +398,11 @@ impl LogReader {
         self.file.write_all_at(&1u32.to_le_bytes(), header::ABANDONED as u64)
     }
 
-    /// The file ranges (offset, length) of chunks read to the end since the last call: they hold
+    /// The file ranges (offset, length) that have been read since the last call: they hold
     /// nothing new, so a streaming command may free their space. Chunk by chunk, because a thread
     /// that sleeps keeps its own chunk open however long the others go on.
     pub fn take_finished(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.finished.drain(..).map(|index| (HEADER + index * CHUNK as u64, CHUNK as u64))
+        self.finished.drain(..)
     }
 
     /// The file, for freeing space behind the reader.
@@ -434,7 +442,7 @@ impl LogReader {
     ) -> io::Result<usize> {
         let next = self.read_u64(header::NEXT_CHUNK as u64)?;
         while self.seen < next {
-            self.open.push(OpenChunk { index: self.seen, read: CHUNK_HEADER });
+            self.open.push(OpenChunk { index: self.seen, read: CHUNK_HEADER, freed: PAGE });
             self.seen += 1;
         }
         let mut count = 0;
@@ -466,8 +474,14 @@ impl LogReader {
             }
             if closed {
                 self.done += 1;
-                self.finished.push(chunk.index);
+                self.finished.push((base, CHUNK as u64));
             } else {
+                let until = chunk.read / PAGE * PAGE;
+                if until >= chunk.freed + WORTH_FREEING {
+                    let length = (until - chunk.freed) as u64;
+                    self.finished.push((base + chunk.freed as u64, length));
+                    chunk.freed = until;
+                }
                 still_open.push(chunk);
             }
         }
@@ -644,6 +658,39 @@ mod tests {
         file.write_all_at(&3u64.to_le_bytes(), header::written(1) as u64).unwrap();
         assert_eq!(reader.poll(|_| {}).unwrap(), 0);
         assert_eq!(reader.read_u64(header::CONSUMED as u64).unwrap(), 2);
+    }
+
+    #[test]
+    fn what_was_read_of_a_chunk_that_is_still_written_is_finished_but_for_its_first_page() {
+        let file = written();
+        let mut reader = LogReader::open(file.try_clone().unwrap()).unwrap().unwrap();
+        reader.poll(|_| {}).unwrap();
+        reader.take_finished().for_each(drop);
+        let base = HEADER + CHUNK as u64;
+        let mut used = reader.read_u32(base).unwrap() as usize;
+        let mut freed = Vec::new();
+        let mut count = 2u64;
+        while used < CHUNK - 2000 {
+            let mut more = [0; 2000];
+            let record = Record::Failure { what: "x".repeat(1000) };
+            let length = encode(&record, &mut more).unwrap();
+            file.write_all_at(&more[..length], base + used as u64).unwrap();
+            used += length;
+            count += 1;
+            file.write_all_at(&(used as u32).to_le_bytes(), base).unwrap();
+            file.write_all_at(&count.to_le_bytes(), header::written(1) as u64).unwrap();
+            assert_eq!(reader.poll(|_| {}).unwrap(), 1);
+            for (offset, length) in reader.take_finished() {
+                assert!(offset + length <= base + used as u64);
+                freed.push((offset - base, length));
+            }
+        }
+        let page = PAGE as u64;
+        assert_eq!(freed, [(page, 4 * page), (5 * page, 4 * page), (9 * page, 4 * page)]);
+        // All of it in the end.
+        file.write_all_at(&1u32.to_le_bytes(), base + 4).unwrap();
+        reader.poll_last(|_| {}).unwrap();
+        assert_eq!(reader.take_finished().collect::<Vec<_>>(), [(base, CHUNK as u64)]);
     }
 
     #[test]

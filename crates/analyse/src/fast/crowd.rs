@@ -25,6 +25,8 @@ pub const MEMBERS: usize = 2048;
 pub const MIXED: u32 = u32::MAX - 2;
 /// Ticks of a run, as a power of two.
 pub const RUN_BITS: u32 = 8;
+/// More runs than this are many: the lock sets held in them take a MiB.
+const MANY_RUNS: usize = 1024;
 /// One more than the last run. Inserted code compares 24 bits of a tick, and those must tell members apart.
 const RUNS: u32 = 1 << 16;
 
@@ -85,6 +87,8 @@ pub struct Runs {
     /// How often all was forgotten.
     age: u64,
     last: u32,
+    /// More than this are many.
+    many: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +102,8 @@ impl Default for Runs {
     fn default() -> Runs {
         // Tick zero is none, so the first run is left out.
         let runs = vec![None];
-        Runs { runs, members: Vec::new(), taken: Vec::new(), age: 0, last: RUNS - 1 }
+        let (members, taken) = (Vec::new(), Vec::new());
+        Runs { runs, members, taken, age: 0, last: RUNS - 1, many: MANY_RUNS }
     }
 }
 
@@ -145,6 +150,16 @@ impl Runs {
         self.members.iter_mut().for_each(Vec::clear);
         self.runs.truncate(1);
         self.age += 1;
+    }
+
+    /// Have so many been handed out that it is worth while to forget them, if nobody needs them?
+    pub fn are_many(&self) -> bool {
+        self.runs.len() > self.many
+    }
+
+    /// From how many on: for tests.
+    pub fn are_many_from(&mut self, many: usize) {
+        self.many = many;
     }
 
     /// Changes when all is forgotten.

@@ -33,7 +33,7 @@ use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
 use section::Section;
 use smallvec::SmallVec;
-use stand::Slot;
+use stand::{Slot, TENANTS};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -90,6 +90,8 @@ struct State {
     specials: Specials,
     /// By chain. Those of the crowd share a slot.
     slots: Vec<Slot>,
+    /// So many threads that counted in a chain are kept whatever they did.
+    tenants: usize,
     runs: Runs,
     threads: FxHashMap<ThreadId, Member>,
     successors: Successors,
@@ -129,6 +131,7 @@ impl<P: Planes> FastHybrid<P> {
             findings: Findings::default(),
             specials: Specials::default(),
             slots: Vec::new(),
+            tenants: TENANTS,
             runs: Runs::default(),
             threads: FxHashMap::default(),
             successors: Successors::default(),
@@ -145,6 +148,15 @@ impl<P: Planes> FastHybrid<P> {
             bases: Default::default(),
             state: Mutex::new(state),
         }
+    }
+
+    /// Forgets what is over as soon as that is known, not when there is much of it: for tests.
+    pub fn forgetting_soon(self) -> FastHybrid<P> {
+        let mut state = self.lock();
+        state.tenants = 0;
+        state.runs.are_many_from(0);
+        drop(state);
+        self
     }
 
     /// The shadow memory.

@@ -237,6 +237,12 @@ impl Orders {
         !self.is_undecided(thread) && self.threads.is_solo(thread)
     }
 
+    /// Is all over that was done in a chain: by threads that have ended, and ordered, in the weak order, before whatever
+    /// happens from now on? A thread that has only just begun to count in it has done nothing.
+    pub fn is_over(&self, chain: Chain, newcomer: ThreadId) -> bool {
+        self.threads.is_over(chain, newcomer)
+    }
+
     /// Are any of these bytes a synchronisation variable: touched by an atomic update since they were
     /// allocated?
     pub fn is_synchronisation(&self, bytes: Range<u64>) -> bool {

@@ -25,6 +25,9 @@ use std::sync::Arc;
 /// Threads that ended and were not joined, whose last clock is kept: a join may yet come. A program
 /// that has left more of them behind does not join the oldest.
 const ENDED_KEPT: usize = 16 * 1024;
+/// So many of them, those that ended last, keep a chain for themselves, if they have one. A program that joins none of its threads
+/// would come to have thousands, and clocks as wide.
+const ENDED_SEATED: u64 = 64;
 
 /// Held by whoever remembers a stamp of a thread: until all are dropped the thread's chain keeps its
 /// past.
@@ -42,6 +45,8 @@ impl Tenure {
 #[derive(Debug)]
 struct Seat {
     stamp: Stamp,
+    /// The chain's last tick before it was taken.
+    before: u64,
     tenure: Tenure,
     /// Of those who counted in the chain before and may be remembered.
     past: Vec<Tenure>,
@@ -147,6 +152,16 @@ impl Threads {
                 let chain = Chain(number as u32);
                 chain == seat.stamp.chain || state.tick <= clocks.weak.tick(chain)
             })
+    }
+
+    /// See [`super::Orders::is_over`].
+    pub(super) fn is_over(&self, chain: Chain, newcomer: ThreadId) -> bool {
+        let seat = self.threads.get(&newcomer).and_then(|thread| thread.seat.as_ref());
+        let seat = seat.filter(|seat| seat.stamp.chain == chain);
+        self.chains.get(chain.0 as usize).is_none_or(|state| {
+            state.members == u32::from(seat.is_some())
+                && seat.map_or(state.tick, |seat| seat.before) <= self.settled(chain)
+        })
     }
 
     /// See [`super::Orders::alone`].
@@ -263,6 +278,10 @@ impl Threads {
             self.ended.insert(self.ends, thread);
             self.ends += 1;
         }
+        let earlier = self.ends.checked_sub(ENDED_SEATED + 1).and_then(|n| self.ended.get(&n));
+        if let Some(state) = earlier.and_then(|earlier| self.threads.get_mut(earlier)) {
+            leave(&mut self.chains, &mut self.left, state.seat.take());
+        }
         if self.ended.len() > ENDED_KEPT
             && let Some((_, oldest)) = self.ended.pop_first()
         {
@@ -333,11 +352,12 @@ impl Threads {
                 let fewest = (0..chains.len()).min_by_key(|at| chains[*at].members);
                 (Chain(fewest.unwrap_or(0) as u32), Vec::new())
             };
+            let before = chains[chain.0 as usize].tick;
             let tick = next_tick(chains, chain);
             chains[chain.0 as usize].members += 1;
             let stamp = Stamp { chain, tick };
             clocks.raise(stamp);
-            Seat { stamp, tenure: Tenure::default(), past }
+            Seat { stamp, before, tenure: Tenure::default(), past }
         });
         (clocks, seat, chains)
     }
@@ -376,7 +396,49 @@ fn leave(chains: &mut [ChainState], left: &mut Vec<Seat>, seat: Option<Seat>) {
 
 #[cfg(test)]
 mod tests {
-    use super::after;
+    use super::{ENDED_SEATED, Threads, after};
+    use raddle_model::ThreadId;
+
+    #[test]
+    fn who_is_never_joined_gives_its_chain_up_some_time() {
+        let (main, few) = (ThreadId(1), 4);
+        let mut threads = Threads::new(few, 2000);
+        for n in 2..1500 {
+            threads.create(main, ThreadId(n));
+            threads.start(ThreadId(n), Some(main));
+            let stamp = threads.tick(ThreadId(n));
+            threads.exit(ThreadId(n));
+            // Its end is asked for as well.
+            assert!(threads.tick(ThreadId(n)) > stamp);
+        }
+        assert!(threads.width() <= few as usize + ENDED_SEATED as usize + 2);
+        // A join may yet come.
+        threads.join(main, Some(ThreadId(2)), 0);
+        assert!(threads.clocks(ThreadId(2)).is_none());
+    }
+
+    #[test]
+    fn a_chain_is_over_when_everybody_comes_after_all_that_was_done_in_it() {
+        let (main, [a, b, c]) = (ThreadId(1), [2, 3, 4].map(ThreadId));
+        let mut threads = Threads::new(8, 8);
+        let begins = |threads: &mut Threads, thread| {
+            threads.create(main, thread);
+            threads.start(thread, Some(main));
+            threads.tick(thread).chain
+        };
+        let (of_a, of_b) = (begins(&mut threads, a), begins(&mut threads, b));
+        assert!(!threads.is_over(of_a, c), "somebody is in it");
+        threads.exit(a);
+        assert!(!threads.is_over(of_a, c), "nobody knows of its end");
+        threads.join(main, Some(a), 0);
+        assert!(!threads.is_over(of_a, c), "one does not");
+        threads.exit(b);
+        threads.join(main, Some(b), 0);
+        assert!(threads.is_over(of_a, c) && threads.is_over(of_b, c));
+        assert_eq!(begins(&mut threads, c), of_a);
+        assert!(threads.is_over(of_a, c), "it has only just begun");
+        assert!(!threads.is_over(of_a, main));
+    }
 
     #[test]
     fn ticks_grow_and_have_no_byte_of_all_ones() {

@@ -1,6 +1,6 @@
 //! The fast detector against the oracle, and its shadow in the hands of threads that really run.
 
-use crate::dsl::{events, t};
+use crate::dsl::{Step, events, t};
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
@@ -177,6 +177,7 @@ impl Planes for SmallPlanes {
         for granule in 0..self.granules {
             self.forget(slot, START / GRANULE + granule);
         }
+        self.locks[slot].iter().for_each(|locks| locks.store(0, SeqCst));
     }
 }
 
@@ -423,6 +424,53 @@ fn of_every_two_one_sees_the_other() {
     }
 }
 
+fn feed_all(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, steps: &[Step]) {
+    events(steps).iter().for_each(|event| feed(detector, standings, event));
+}
+
+/// Threads that come and go touch other memory each time.
+#[test]
+fn what_can_race_no_more_is_forgotten() {
+    let cells = |detector: &FastHybrid<SmallPlanes>| {
+        let is_there = |cell: &&AtomicU64| cell.load(SeqCst) != 0;
+        detector.planes().cells.iter().filter(is_there).count()
+    };
+    for (slots, soon, most) in [(SLOTS, false, 70), (SLOTS, true, 2), (2, true, 2)] {
+        let mut detector = detector_in(slots, Options::default(), false, (0x4000, 4096));
+        if soon {
+            detector = detector.forgetting_soon();
+        }
+        let mut standings = Standings::new();
+        for n in 0..400 {
+            let (child, at) = (n + 2, START + 16 * u64::from(n));
+            let steps =
+                [t(1).forks(child), t(child).writes(at), t(child).exits(), t(1).joins(child)];
+            feed_all(&detector, &mut standings, &steps);
+        }
+        let left = cells(&detector);
+        assert!((1..=most).contains(&left), "{left} of {slots}");
+    }
+}
+
+#[test]
+fn what_may_still_race_is_not_forgotten() {
+    for slots in [SLOTS, 2, 1] {
+        let detector = detector_in(slots, Options::default(), false, (0x4000, 4096));
+        let detector = detector.forgetting_soon();
+        let mut standings = Standings::new();
+        let steps = [t(1).forks(2), t(1).forks(3), t(2).writes(START), t(2).exits(), t(1).joins(2)];
+        feed_all(&detector, &mut standings, &steps);
+        for child in 4..30 {
+            let at = START + 16 * u64::from(child);
+            let steps =
+                [t(1).forks(child), t(child).writes(at), t(child).exits(), t(1).joins(child)];
+            feed_all(&detector, &mut standings, &steps);
+        }
+        feed_all(&detector, &mut standings, &[t(3).writes(START)]);
+        assert_eq!(detector.found(), 1, "{slots} slots");
+    }
+}
+
 fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
     let known = best.entry(byte).or_insert(certainty);
     *known = certainty.max(*known);
@@ -465,15 +513,33 @@ fn agrees(choices: &[(u8, u8, u8, u8)], slots: usize) -> Result<(), TestCaseErro
     let events = world(choices, Accesses::All, Places::Distinct);
     let oracle = Oracle::new(&events);
     let races = oracle.races();
+    for soon in [false, true] {
+        agrees_with(&oracle, &races, &events, (slots, soon))?;
+    }
+    Ok(())
+}
+
+/// The same, of a detector that forgets what is over sooner or later.
+fn agrees_with(
+    oracle: &Oracle,
+    races: &[(usize, usize, Certainty)],
+    events: &[Event],
+    (slots, soon): (usize, bool),
+) -> Result<(), TestCaseError> {
+    let options = Options { handovers: false, ..Options::default() };
+    let mut detector = detector_in(slots, options, false, (0x1000, 1024));
+    if soon {
+        detector = detector.forgetting_soon();
+    }
     let mut got = BTreeMap::new();
-    for f in found_in(slots, false, &events) {
+    for f in found_by(detector, events) {
         let pair = (f.accesses[0].place.offset as usize, f.accesses[1].place.offset as usize);
         prop_assert!(
             races.contains(&(pair.0, pair.1, f.certainty)),
             "{:?} {:?}\n{}",
             pair,
             f.certainty,
-            show(&events)
+            show(events)
         );
         prop_assert_eq!(f.accesses[0].thread, events[pair.0].thread);
         prop_assert_eq!(f.accesses[1].thread, events[pair.1].thread);
@@ -483,10 +549,10 @@ fn agrees(choices: &[(u8, u8, u8, u8)], slots: usize) -> Result<(), TestCaseErro
     }
     let mut expected = BTreeMap::new();
     for (a, b, certainty) in races {
-        for byte in oracle.racing_bytes(a, b) {
-            raise(&mut expected, byte, certainty);
+        for byte in oracle.racing_bytes(*a, *b) {
+            raise(&mut expected, byte, *certainty);
         }
     }
-    prop_assert_eq!(got, expected, "\n{}", show(&events));
+    prop_assert_eq!(got, expected, "\n{}", show(events));
     Ok(())
 }

@@ -114,7 +114,7 @@ impl Stream {
 
     /// What was looked at, in a line.
     pub fn summary(&self, outcome: &Outcome) -> String {
-        let now: usize = self.worlds.values().map(|world| world.threads().len()).sum();
+        let now: usize = self.worlds.values().map(|world| world.thread_count()).sum();
         let threads = self.threads + now;
         let counts = [
             (outcome.processes as u64, "process", "processes"),
@@ -143,7 +143,7 @@ impl Observer for Stream {
 
     fn program(&mut self, process: u32) {
         if let Some(before) = self.worlds.insert(process, World::default()) {
-            self.threads += before.threads().len();
+            self.threads += before.thread_count();
         }
     }
 

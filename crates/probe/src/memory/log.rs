@@ -8,8 +8,8 @@ use raddle_dynamorio::process::SharedFile;
 use raddle_model::ThreadId;
 use raddle_wire::log::{self as wire, CHUNK, CHUNK_HEADER, HEADER, Record, State, header};
 use std::ffi::CString;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Chunks mapped at once: 4 MiB, so that mapping (a few microseconds) is rare.
@@ -23,7 +23,9 @@ pub struct Log {
     header: *mut u8,
     windows: boxcar::Vec<Window>,
     /// Where the first windows belong.
-    places: Vec<*mut u8>,
+    places: Vec<Option<*mut u8>>,
+    /// Where windows are to which nobody writes any more: the next ones take their places.
+    over: Mutex<Vec<Place>>,
     /// Held while a window is made.
     growing: Mutex<()>,
     max_lag: u64,
@@ -35,16 +37,24 @@ pub struct Log {
 }
 
 #[derive(Debug)]
-struct Window(*mut u8);
+struct Window {
+    start: Place,
+    /// How many of its chunks are closed.
+    closed: AtomicU64,
+}
+
+/// Where a window is.
+#[derive(Debug, Clone, Copy)]
+struct Place(*mut u8);
 
 // SAFETY: the header is accessed through atomics only; a window's chunks have one owner each.
 unsafe impl Sync for Log {}
 // SAFETY: as above; nothing is bound to a thread.
 unsafe impl Send for Log {}
 // SAFETY: an address; see `Log`.
-unsafe impl Sync for Window {}
+unsafe impl Sync for Place {}
 // SAFETY: an address; see `Log`.
-unsafe impl Send for Window {}
+unsafe impl Send for Place {}
 
 impl Log {
     /// Creates the log of this process in `directory`, under the first free incarnation.
@@ -78,7 +88,8 @@ impl Log {
                 name,
                 header,
                 windows: boxcar::Vec::new(),
-                places: before.iter().flat_map(|b| b.windows.iter().map(|(_, w)| w.0)).collect(),
+                places: before.map(Log::places).unwrap_or_default(),
+                over: Mutex::default(),
                 growing: Mutex::new(()),
                 max_lag,
                 held: AtomicU64::new(0),
@@ -87,6 +98,16 @@ impl Log {
             });
         }
         Err(format!("cannot create a log in {directory}"))
+    }
+
+    /// Where its windows are. A place has been several windows': it is the first one's.
+    fn places(&self) -> Vec<Option<*mut u8>> {
+        let mut places = Vec::new();
+        for (_, window) in self.windows.iter() {
+            let place = Some(window.start.0);
+            places.push(place.filter(|_| !places.contains(&place)));
+        }
+        places
     }
 
     /// Its file name, without the directory.
@@ -189,7 +210,7 @@ impl Log {
     fn window(&self, index: u64) -> Result<*mut u8, String> {
         loop {
             if let Some(window) = self.windows.get(index as usize) {
-                return Ok(window.0);
+                return Ok(window.start.0);
             }
             let _growing = self.growing.lock().unwrap_or_else(|e| e.into_inner());
             if self.windows.count() as u64 > index {
@@ -199,15 +220,29 @@ impl Log {
             let length = WINDOW_CHUNKS * CHUNK as u64;
             let offset = HEADER + next * length;
             grow(&self.file, offset + length)?;
-            let place = self.places.get(next as usize).copied();
+            let given = self.places.get(next as usize).copied().flatten();
+            let place = given.or_else(|| self.over().pop().map(|over| over.0));
             let mapped = map(&self.file, offset, length as usize, place);
             let mapped = mapped.ok_or("cannot map the log")?;
-            self.windows.push(Window(mapped));
+            self.windows.push(Window { start: Place(mapped), closed: AtomicU64::new(0) });
+        }
+    }
+
+    fn over(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.over.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Nobody writes to a chunk any more; if it was the last of its window, not to that either.
+    fn chunk_is_over(&self, chunk: u64) {
+        if let Some(window) = self.windows.get((chunk / WINDOW_CHUNKS) as usize)
+            && window.closed.fetch_add(1, Ordering::AcqRel) + 1 == WINDOW_CHUNKS
+        {
+            self.over().push(window.start);
         }
     }
 }
 
-/// Maps a part of a file: somewhere, or in place of the same part of another log.
+/// Maps a part of a file: somewhere, or in place of the same part of another log, or of a part that is over.
 fn map(file: &SharedFile, offset: u64, length: usize, place: Option<*mut u8>) -> Option<*mut u8> {
     let at = match place {
         None => file.map(offset, length)?,
@@ -257,6 +292,7 @@ impl Chunk {
         // SAFETY: bytes 4..8 of our own chunk.
         unsafe { AtomicU32::from_ptr(self.start.add(4).cast()) }.store(1, Ordering::Release);
         log.note_written(self.index);
+        log.chunk_is_over(self.index);
     }
 
     fn free(&mut self) -> &mut [u8] {

@@ -21,6 +21,8 @@ use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::crowd::{MEMBERS, MIXED};
 use raddle_analyse::fast::protocol::{OLDER, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -69,6 +71,8 @@ pub struct Shadow {
     reserved: AtomicUsize,
     /// Where what is known of pages is, a byte each.
     pages: u64,
+    /// Where a word for each chunk of memory is: who has become a sharer of one of its lines since it was last cleared.
+    touched: u64,
     /// By lock set, what it is like; and, behind it, by slot and tick, the lock set held.
     alike: u64,
     /// Where the crowd's rooms are, and which of them are in use.
@@ -90,6 +94,26 @@ struct Pool {
     /// The last that was ever opened; there is no room zero.
     last: u32,
     free: Vec<u32>,
+    /// How many granules have one, by the number of the chunk of memory they are in.
+    chunks: BTreeMap<u64, u32>,
+}
+
+impl Pool {
+    /// A granule has a room from here on.
+    fn opened(&mut self, granule: u64) {
+        *self.chunks.entry(granule * GRANULE / CHUNK).or_default() += 1;
+    }
+
+    /// It has none any more.
+    fn closed(&mut self, room: u32, granule: u64) {
+        self.free.push(room);
+        if let Entry::Occupied(mut chunk) = self.chunks.entry(granule * GRANULE / CHUNK) {
+            *chunk.get_mut() -= 1;
+            if *chunk.get() == 0 {
+                chunk.remove();
+            }
+        }
+    }
 }
 
 /// What the planes hold of a granule that has a room: where that is in the part of a group, and above it what the
@@ -155,6 +179,7 @@ impl Shadow {
             pool: Mutex::default(),
             age: AtomicU64::new(0),
             pages: 0x2f10_0000_0000,
+            touched: 0x2f20_0000_0000,
         };
         let wide = Shadow {
             window_bits: 41,
@@ -168,6 +193,7 @@ impl Shadow {
             pool: Mutex::default(),
             age: AtomicU64::new(0),
             pages: 0x3310_0000_0000,
+            touched: 0x3320_0000_0000,
         };
         /// The kernel places mappings one beside the other: so much room is left for more.
         const ROOM: u64 = 128 << 30;
@@ -183,6 +209,7 @@ impl Shadow {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
             reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
+            reserve(shadow.touched + start / CHUNK * 4, (1 << shadow.window_bits) / CHUNK * 4)?;
         }
         reserve(shadow.alike, (ALIKE + TICKS * SLOTS as u64) * 4)?;
         Some(shadow)
@@ -191,6 +218,11 @@ impl Shadow {
     /// See [`crate::middle`].
     pub fn sharers_base(&self) -> u64 {
         self.sharers
+    }
+
+    /// See [`crate::middle`].
+    pub fn touched_base(&self) -> u64 {
+        self.touched
     }
 
     /// See [`crate::middle`].
@@ -236,6 +268,7 @@ impl Shadow {
             pool: Mutex::default(),
             age: AtomicU64::new(0),
             pages: self.pages,
+            touched: self.touched,
         }
     }
 
@@ -283,7 +316,7 @@ impl Shadow {
             for member in 0..self.groups.load(Ordering::Acquire) * GROUP as usize {
                 self.entry_at(room, member).store(0, Ordering::Relaxed);
             }
-            self.pool().free.push(room);
+            self.pool().closed(room, granule);
         }
     }
 
@@ -295,12 +328,13 @@ impl Shadow {
         }
     }
 
-    /// Closes the rooms of whole lines. Their numbers would be lost with the planes.
+    /// Closes the rooms of whole chunks. Their numbers would be lost with the planes. Most chunks have none, and are not looked
+    /// at: of the stack that a new thread gets, it would take the kernel 256 pages to say that there is nothing.
     fn close_rooms(&self, start: u64, end: u64) {
-        if self.pool().last == 0 {
-            return;
-        }
-        for line in start / LINE..end / LINE {
+        let chunks: Vec<u64> =
+            self.pool().chunks.range(start / CHUNK..end / CHUNK).map(|(chunk, _)| *chunk).collect();
+        let lines = |chunk: u64| chunk * CHUNK / LINE..(chunk + 1) * CHUNK / LINE;
+        for line in chunks.into_iter().flat_map(lines) {
             for side in [Side::Write, Side::Read] {
                 if self.sharers(side, line) & OLDER != 0 {
                     let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
@@ -461,6 +495,7 @@ impl Planes for Shadow {
             None => return None,
         };
         self.room_word(side, granule).store(RoomWord::new(room, 0).0, Ordering::Release);
+        pool.opened(granule);
         Some(room)
     }
 
@@ -566,6 +601,10 @@ impl Planes for Shadow {
 
     fn add_sharers(&self, side: Side, line: u64, slots: u32) {
         self.sharers_of(side, line).fetch_or(slots, Ordering::SeqCst);
+        let touched = self.table(self.touched, line * LINE / CHUNK);
+        if touched.load(Ordering::Relaxed) & slots != slots {
+            touched.fetch_or(slots, Ordering::AcqRel);
+        }
     }
 
     fn clear_sharers(&self, line: u64) {
@@ -587,12 +626,24 @@ impl Planes for Shadow {
         }
         self.clear_pages(start, first);
         self.clear_pages(last, end);
-        self.close_rooms(first, last);
-        self.age.fetch_add(1, Ordering::Relaxed);
-        for region in 0..self.reserved.load(Ordering::Acquire) * REGIONS {
-            discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
+        let mut chunk = first / CHUNK;
+        while chunk < last / CHUNK {
+            let mut slots = 0;
+            let touched = |chunk: &u64| {
+                let who = self.table(self.touched, *chunk);
+                let touched = who.load(Ordering::Acquire) != 0;
+                if touched {
+                    slots |= who.swap(0, Ordering::AcqRel);
+                }
+                touched
+            };
+            let end = chunk + (chunk..last / CHUNK).take_while(touched).count() as u64;
+            if chunk < end {
+                self.clear_chunks(slots, chunk * CHUNK, end * CHUNK);
+            }
+            // That one is not touched.
+            chunk = end + 1;
         }
-        discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
     }
 
     fn clear_slot(&self, slot: usize) {
@@ -611,6 +662,16 @@ impl Planes for Shadow {
 }
 
 impl Shadow {
+    /// Clears whole chunks that these have touched, and gives the pages of their cells back.
+    fn clear_chunks(&self, slots: u32, first: u64, last: u64) {
+        self.close_rooms(first, last);
+        self.age.fetch_add(1, Ordering::Relaxed);
+        for region in slots_of(slots).flat_map(|slot| slot * REGIONS..(slot + 1) * REGIONS) {
+            discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
+        }
+        discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
+    }
+
     /// Clears whole lines at an end of a large block, and gives the pages of their cells back: of a stack this is the part that
     /// its thread has used. Stacks are used again and again, each time perhaps by a thread with another slot; without this
     /// there would be cells of every slot for every stack in the end. Those of the crowd, which is one slot, stay.
@@ -719,4 +780,55 @@ fn discard_shared(start: u64, length: u64) {
 fn discard(start: u64, length: u64) {
     // SAFETY: our own reservation, in which every value means something, zero that nothing is known.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_DONTNEED) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raddle_analyse::fast::access::AccessId;
+    use raddle_analyse::fast::cell::WHOLE;
+
+    #[test]
+    fn what_is_cleared_is_clear_and_what_nobody_touched_is_left_alone() {
+        // Where there is no address space for it, there is nothing to test.
+        let Some(shadow) = Shadow::new() else { return };
+        let crowd = shadow.slots - 1;
+        assert!(shadow.use_slot(crowd));
+        let Some(memory) = Reservation::new(1 << 20) else { return };
+        let start = memory.start().next_multiple_of(CHUNK);
+        let (chunk, end) = (start / CHUNK, start + 8 * CHUNK);
+        let touched = |at: u64| shadow.table(shadow.touched, chunk + at).load(Ordering::Relaxed);
+        let cell = Cell::new(5, WHOLE, AccessId::default());
+        let places = [(0, 3 * CHUNK + 640), (2, 4 * CHUNK), (crowd, 7 * CHUNK + 8)];
+        for (slot, at) in places {
+            let address = start + at;
+            shadow.set_cell(slot, Side::Write, address / GRANULE, cell);
+            shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
+        }
+        let with_room = (start + 7 * CHUNK + 8) / GRANULE;
+        shadow.add_sharers(Side::Write, with_room * GRANULE / LINE, OLDER);
+        let room = shadow.open_room(Side::Write, with_room).unwrap();
+        shadow.set_entry(room, 70, cell);
+        assert_eq!((0..8).map(touched).filter(|who| *who != 0).count(), 3);
+        assert_eq!(touched(4), 1 << 2);
+
+        let age = shadow.age();
+        shadow.clear(start, start + 3 * CHUNK);
+        assert_eq!((shadow.age(), touched(3)), (age, 1), "there was nothing");
+        shadow.clear(start, end);
+        for (slot, at) in places {
+            let (granule, line) = ((start + at) / GRANULE, (start + at) / LINE);
+            assert_eq!(Planes::cell(&shadow, slot, Side::Write, granule), Cell::EMPTY);
+            assert_eq!(shadow.sharers(Side::Write, line), 0);
+        }
+        assert!((0..8).all(|at| touched(at) == 0));
+        assert_eq!(
+            (shadow.room(Side::Write, with_room), shadow.entry(room, 70)),
+            (None, Cell::EMPTY)
+        );
+        // The room is there for others.
+        assert!(shadow.pool().chunks.is_empty());
+        assert_eq!(shadow.open_room(Side::Read, with_room), Some(room));
+        assert_eq!(shadow.pool().chunks.len(), 1);
+    }
 }

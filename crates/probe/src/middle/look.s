@@ -91,6 +91,12 @@
  # Which of the chunk's pages has been here, of those it is remembered for?
  mov rdi, rcx
  shr rdi, {chunk_bits}
+ # For who clears it: the chunk has been touched by us.
+ mov rbx, [rax + {touched}]
+ test [rbx + rdi * 4], edx
+ jnz 7f
+ lock or [rbx + rdi * 4], edx
+7:
  mov ebx, edi
  and ebx, {chunks_last}
  shl ebx, 3

@@ -588,6 +588,7 @@ raddle_middle_end:
     cells = const offset_of!(Middle, cells),
     settled = const offset_of!(Middle, settled),
     sharers = const offset_of!(Middle, sharers),
+    touched = const offset_of!(Middle, touched),
     rows = const offset_of!(Middle, rows.start),
     row_mask = const offset_of!(Middle, rows.mask),
     own = const offset_of!(Middle, own),

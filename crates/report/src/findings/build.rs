@@ -8,6 +8,9 @@ use raddle_model::ThreadId;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Of a program with more threads than this, only those are listed that matter: a report is for reading.
+const LISTED: usize = 1000;
+
 /// What a report says that the target's process does not know.
 #[derive(Debug, Clone)]
 pub struct Circumstances {
@@ -49,7 +52,7 @@ impl Gathered {
         let processes: BTreeSet<u32> = self.programs.iter().map(|p| p.process).collect();
         let summary = Summary {
             processes: processes.len() as u64,
-            threads: threads.len() as u64,
+            threads: self.programs.iter().map(|p| p.world.thread_count() as u64).sum(),
             accesses: looked.map(|looked| looked.accesses),
             synchronisations: looked.map(|looked| looked.synchronisations),
             locks: looked.map(|looked| looked.locks),
@@ -100,14 +103,22 @@ impl Gathered {
         findings
     }
 
+    /// The threads; of a program that had very many, those that matter.
     fn threads(&mut self, library: &mut dyn Library) -> Vec<Thread> {
         let several = self.several();
         let mut threads = Vec::new();
         for program in &mut self.programs {
+            let concerned = match program.world.thread_count() > LISTED {
+                true => Some(program.concerned()),
+                false => None,
+            };
+            let is_listed =
+                |id: &ThreadId| concerned.as_ref().is_none_or(|concerned| concerned.contains(id));
+            let heard = program.world.threads().filter(|(id, _)| is_listed(id));
             let heard: Vec<(ThreadId, Option<String>)> =
-                program.world.threads().map(|(id, name)| (id, name.map(String::from))).collect();
+                heard.map(|(id, name)| (id, name.map(String::from))).collect();
             for (id, name) in heard {
-                let Birth { creator, at } = program.births.get(&id).copied().unwrap_or_default();
+                let Birth { creator, at } = program.births.get(id).copied().unwrap_or_default();
                 let created_at = at
                     .map(|(calls, place)| stack::named(&mut program.world, calls, place, library));
                 threads.push(Thread {
@@ -184,6 +195,7 @@ mod tests {
     use super::*;
     use crate::findings::{Baseline, Selector, Suppressions, typed};
     use raddle_model::finding::Certainty;
+    use raddle_model::{Event, EventKind, StackId};
 
     /// Does no access of it come from the program's own code?
     fn is_nobodys(finding: &Finding) -> bool {
@@ -239,6 +251,21 @@ mod tests {
         let modules: Vec<&str> = report.modules.iter().map(|m| m.path.as_str()).collect();
         assert_eq!(modules, ["/w/bank", "/lib/libc.so.6"]);
         assert_eq!(report.modules[0].build_id.as_deref(), Some("b1"));
+    }
+
+    #[test]
+    fn of_very_many_threads_those_are_listed_that_findings_speak_of() {
+        let (mut gathered, mut library) = typed::gathered();
+        let all = typed::bank().threads;
+        for child in 1000..3000 {
+            let kind = EventKind::ThreadStart { creator: Some(ThreadId(1)), os_id: child };
+            let place = typed::place(1, 0x10);
+            let thread = ThreadId(child);
+            gathered.event(7, &Event { order: 0, thread, place, stack: StackId::NONE, kind });
+        }
+        let report = gathered.report(typed::circumstances(), &Filter::default(), &mut library);
+        assert_eq!(report.summary.threads, all.len() as u64 + 2000);
+        assert_eq!(report.threads, all);
     }
 
     #[test]

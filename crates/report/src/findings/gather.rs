@@ -4,6 +4,7 @@
 use super::schema::Frame;
 use super::{Library, stack};
 use crate::names::Symbols;
+use crate::per_thread::PerThread;
 use crate::world::World;
 use raddle_model::finding::Finding;
 use raddle_model::{Address, Event, EventKind, Place, StackId, ThreadId};
@@ -67,7 +68,7 @@ pub(super) struct Program {
     pub process: u32,
     pub world: World,
     /// Of threads created, whether they started or not.
-    pub births: BTreeMap<ThreadId, Birth>,
+    pub births: PerThread<Birth>,
     /// In the order of loading.
     pub modules: Vec<String>,
     /// Where they are or last were: one past the end and path, by load address.
@@ -78,7 +79,7 @@ pub(super) struct Program {
 }
 
 /// Where a thread comes from.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Birth {
     pub creator: Option<ThreadId>,
     /// The creating call.
@@ -93,7 +94,30 @@ pub(super) struct Found {
     pub local: Option<Local>,
 }
 
+impl Found {
+    /// The threads it speaks of.
+    fn threads(&self) -> impl Iterator<Item = ThreadId> {
+        let accesses = self.finding.accesses.iter().map(|access| access.thread);
+        let waits = self.finding.waits.iter().map(|wait| wait.thread);
+        let (block, local) = (self.block.map(|b| b.thread), self.local.map(|l| l.thread));
+        accesses.chain(waits).chain(block).chain(local)
+    }
+}
+
 impl Program {
+    /// The threads that findings speak of, those who created them, and so on.
+    pub fn concerned(&self) -> BTreeSet<ThreadId> {
+        let mut concerned = BTreeSet::new();
+        for mut thread in self.found.values().flat_map(Found::threads) {
+            while concerned.insert(thread)
+                && let Some(creator) = self.births.get(thread).and_then(|birth| birth.creator)
+            {
+                thread = creator;
+            }
+        }
+        concerned
+    }
+
     fn map(&mut self, path: &str, base: u64, end: u64) {
         if !self.modules.iter().any(|known| known == path) {
             self.modules.push(path.to_owned());
@@ -127,8 +151,9 @@ impl Gathered {
                 program.births.insert(*child, Birth { creator: Some(event.thread), at });
             }
             EventKind::ThreadStart { creator, .. } => {
-                let birth = program.births.entry(event.thread).or_default();
-                birth.creator = birth.creator.or(*creator);
+                let birth = program.births.get(event.thread).copied().unwrap_or_default();
+                let creator = birth.creator.or(*creator);
+                program.births.insert(event.thread, Birth { creator, ..birth });
             }
             EventKind::ModuleLoad { path, base, end, .. } => program.map(path, base.0, end.0),
             _ => {}

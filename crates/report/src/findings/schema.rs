@@ -29,7 +29,8 @@ pub struct Report {
     pub target: Target,
     /// The executable and its libraries, in the order of loading.
     pub modules: Vec<Module>,
-    /// The threads, by number.
+    /// The threads, by number. Of a program that had more than a thousand, those that findings speak of, and who
+    /// created them.
     pub threads: Vec<Thread>,
     /// How the target ended.
     pub outcome: Outcome,

@@ -25,23 +25,31 @@ pub(super) struct Slot {
     many: usize,
 }
 
-/// So many threads that counted in a chain are kept whatever they did.
-const TENANTS: usize = 64;
+/// How many threads that counted in a chain are kept whatever they did.
+pub(super) const TENANTS: usize = 64;
 
 impl Slot {
-    /// A thread counts from this tick on; `settled` says up to which one nobody asks any more.
-    fn begin_tenancy(&mut self, tick: u64, thread: ThreadId, settled: impl FnOnce() -> u64) {
+    /// A thread counts from this tick on; `settled` says up to which one nobody asks any more. True if there were so many
+    /// before it that it is time to forget.
+    fn begin_tenancy(
+        &mut self,
+        kept: usize,
+        (tick, thread): (u64, ThreadId),
+        settled: impl FnOnce() -> u64,
+    ) -> bool {
         if self.tenants.last().is_some_and(|(_, last)| *last == thread) {
-            return;
+            return false;
         }
-        if self.tenants.len() >= self.many.max(TENANTS) {
+        let were_many = self.tenants.len() >= self.many.max(kept);
+        if were_many {
             let settled = settled();
             let over = self.tenants.partition_point(|(from, _)| *from <= settled);
             // The last of them may have counted further.
             self.tenants.drain(..over.saturating_sub(1));
-            self.many = 2 * self.tenants.len();
+            self.many = if kept == 0 { 0 } else { 2 * self.tenants.len() };
         }
         self.tenants.push((tick, thread));
+        were_many
     }
 
     /// Nobody if it is forgotten.
@@ -55,7 +63,7 @@ impl<P: Planes> FastHybrid<P> {
     /// Brings a thread's standing up to date.
     pub(super) fn refresh(&self, state: &mut State, thread: ThreadId) {
         self.take_over(state, thread);
-        let State { execution, threads, slots, used, successors, .. } = &mut *state;
+        let State { execution, threads, slots, tenants, used, successors, .. } = &mut *state;
         let member = threads.entry(thread).or_default();
         let standing = &member.standing;
         let version = execution.locks_version(thread);
@@ -82,9 +90,15 @@ impl<P: Planes> FastHybrid<P> {
             slots.resize_with(chain + 1, Slot::default);
         }
         let settled = || execution.settled(stamp.chain);
-        slots[chain].begin_tenancy(stamp.tick, thread, settled);
+        let were_many = slots[chain].begin_tenancy(*tenants, (stamp.tick, thread), settled);
         let (tick, own) = match chain.checked_sub(self.crowd.slot()) {
             None => {
+                if were_many && execution.is_over(stamp.chain, thread) {
+                    // Threads come and go, each to other memory: in the end there would be cells of every slot for all of
+                    // it. What is settled nobody asks for.
+                    state.specials.forget_slot(number);
+                    self.planes.clear_slot(number);
+                }
                 let base = &self.bases[number];
                 if stamp.tick - base.load(Ordering::Relaxed) > u64::from(LAST_TICK) {
                     // A slot's ticks have grown too large for its cells: they are forgotten, and counted anew.
@@ -96,7 +110,14 @@ impl<P: Planes> FastHybrid<P> {
                 (self.in_cells(number, stamp.tick), 0)
             }
             Some(own) => {
-                let mut tick = state.runs.tick(&self.crowd, own, stamp.tick);
+                let is_over = |chain| state.execution.is_over(Chain(chain as u32), thread);
+                let forget = were_many
+                    && state.runs.are_many()
+                    && (self.crowd.slot()..state.execution.width()).all(is_over);
+                let mut tick = match forget {
+                    true => None,
+                    false => state.runs.tick(&self.crowd, own, stamp.tick),
+                };
                 if tick.is_none() {
                     self.take_over_all(state);
                     state.runs.forget(&self.crowd);
@@ -209,7 +230,8 @@ mod tests {
     fn a_chain_keeps_those_who_may_still_race() {
         let mut slot = Slot::default();
         for n in 1..100_000u64 {
-            slot.begin_tenancy(n * 10, ThreadId(n as u32), || n.saturating_sub(3) * 10 + 5);
+            let begins = (n * 10, ThreadId(n as u32));
+            slot.begin_tenancy(TENANTS, begins, || n.saturating_sub(3) * 10 + 5);
             assert_eq!(slot.tenant(n * 10 + 7), ThreadId(n as u32));
             assert_eq!(slot.tenant((n - 1) * 10 + 7).0 as u64, n - 1);
         }
@@ -217,7 +239,9 @@ mod tests {
         assert_eq!(slot.tenant(20), ThreadId(0));
         // Of what is not settled nobody is forgotten.
         let mut slot = Slot::default();
-        (1..1000u64).for_each(|n| slot.begin_tenancy(n, ThreadId(n as u32), || 0));
+        for n in 1..1000u64 {
+            slot.begin_tenancy(TENANTS, (n, ThreadId(n as u32)), || 0);
+        }
         assert!((1..1000).all(|n| slot.tenant(n) == ThreadId(n as u32)));
     }
 }
