@@ -5,6 +5,7 @@ use crate::fast;
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
+use raddle_analyse::handover::Values;
 use raddle_analyse::order::Order;
 use raddle_analyse::{History, Options};
 use raddle_model::finding::Certainty::{self, *};
@@ -15,6 +16,16 @@ use raddle_model::{AccessKind, Event, EventKind, LockMode};
 fn verdict(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
     let found = run(HYBRID, script);
     let fast = places(&fast::found_with(Options::default(), false, &events(script)));
+    assert_eq!(fast, found, "the fast detector");
+    found
+}
+
+/// The same where memory holds zero from `FLAG` on, for some bytes.
+fn verdict_with_zero(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
+    let values = Values(|bytes| bytes.start >= FLAG && bytes.end <= FLAG1);
+    let options = Options { values, ..Options::default() };
+    let found = places(&run_with(HYBRID, options, script));
+    let fast = places(&fast::found_with(options, false, &events(script)));
     assert_eq!(fast, found, "the fast detector");
     found
 }
@@ -62,6 +73,39 @@ fn counting_under_the_lock_hands_nothing_over() {
     let mut script = hands(&[t(1).writes(FLAG)]);
     script.extend([t(2).locks(M), t(2).writes(FLAG), t(2).unlocks(M), t(2).reads(X).at(2)]);
     assert_eq!(verdict(&script), [(1, 2, Predicted)]);
+}
+
+/// A flag taken down, a pointer set to null, the last of several references.
+#[test]
+fn who_leaves_zero_behind_has_taken_what_was_there() {
+    for giver in [vec![t(1).writes(FLAG)], vec![t(1).reads(FLAG), t(1).writes(FLAG)]] {
+        let mut script = hands(&giver);
+        script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).writes(FLAG), t(2).unlocks(M)]);
+        script.push(t(2).reads(X).at(2));
+        assert_eq!(verdict_with_zero(&script), []);
+        assert_eq!(verdict(&script), [(1, 2, Predicted)], "not zero");
+    }
+}
+
+/// What it has put there itself tells it nothing, and neither does what it has not looked at.
+#[test]
+fn who_leaves_zero_behind_must_have_read_what_was_there() {
+    for taker in [vec![t(2).writes(FLAG), t(2).reads(FLAG)], vec![t(2).writes(FLAG)]] {
+        let mut script = hands(&[t(1).writes(FLAG)]);
+        script.push(t(2).locks(M));
+        script.extend_from_slice(&taker);
+        script.extend([t(2).writes(FLAG), t(2).unlocks(M), t(2).reads(X).at(2)]);
+        assert_eq!(verdict_with_zero(&script), [(1, 2, Predicted)]);
+    }
+}
+
+/// Counting beside something that was taken: each is judged by itself.
+#[test]
+fn a_count_that_is_not_zero_hands_nothing_over_beside_one_that_is() {
+    let mut script = hands(&[t(1).reads(FLAG1), t(1).writes(FLAG1)]);
+    script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).writes(FLAG)]);
+    script.extend([t(2).reads(FLAG1), t(2).writes(FLAG1), t(2).unlocks(M), t(2).reads(X).at(2)]);
+    assert_eq!(verdict_with_zero(&script), [(1, 2, Predicted)]);
 }
 
 #[test]
