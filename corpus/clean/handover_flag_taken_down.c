@@ -10,7 +10,7 @@ int message;
 
 static void *producer(void *unused)
 {
-    message = 42; // suspected: message, predicted
+    message = 42;
     pthread_mutex_lock(&lock);
     full = 1;
     pthread_mutex_unlock(&lock);
@@ -25,7 +25,7 @@ static void *consumer(void *unused)
         full = 0;
         pthread_mutex_unlock(&lock);
     }
-    printf("%d\n", message); // suspected: message, predicted
+    printf("%d\n", message);
     return unused;
 }
 

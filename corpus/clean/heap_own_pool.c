@@ -20,7 +20,7 @@ static struct node *take(void)
     pthread_mutex_lock(&lock);
     node = available;
     if (node)
-        available = node->next; // suspected: nodes, predicted
+        available = node->next;
     pthread_mutex_unlock(&lock);
     return node;
 }
@@ -28,7 +28,7 @@ static struct node *take(void)
 static void give(struct node *node)
 {
     pthread_mutex_lock(&lock);
-    node->next = available; // suspected: nodes, predicted
+    node->next = available;
     available = node;
     pthread_mutex_unlock(&lock);
 }
@@ -38,8 +38,8 @@ static void *worker(void *unused)
     for (int i = 0; i < 10; i++) {
         struct node *mine = take();
         if (mine) {
-            mine->value = i; // suspected: nodes, predicted
-            mine->value++; // suspected: nodes, predicted
+            mine->value = i;
+            mine->value++;
             give(mine);
         }
     }

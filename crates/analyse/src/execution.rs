@@ -87,7 +87,8 @@ impl Execution {
 
     /// See [`Orders::handed`].
     pub fn handed(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) -> VectorClock {
-        self.orders.handed(thread, writes)
+        let held = Arc::clone(self.locks(thread));
+        self.orders.handed(thread, &held, writes)
     }
 
     /// The cycles of locks found since the last call.

@@ -16,6 +16,7 @@
 //! up to a second, much larger limit.
 
 use super::Clocks;
+use super::sections::Sections;
 use raddle_model::ThreadId;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use rustc_hash::FxHashMap;
@@ -71,6 +72,7 @@ struct Thread {
     ended: Option<u64>,
     /// How often it gave to or took from others in the weak order.
     version: u64,
+    sections: Sections,
 }
 
 /// A chain in use.
@@ -154,6 +156,17 @@ impl Threads {
         let Thread { clocks, seat, .. } = self.threads.get(&thread)?;
         let stamp = seat.as_ref()?.stamp;
         (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, &clocks.full))
+    }
+
+    /// A thread's critical sections.
+    pub(super) fn sections(&self, thread: ThreadId) -> Option<&Sections> {
+        self.threads.get(&thread).map(|thread| &thread.sections)
+    }
+
+    /// The same, to change them; and the tick it is in.
+    pub(super) fn sections_mut(&mut self, thread: ThreadId) -> (&mut Sections, Stamp) {
+        let stamp = self.tick(thread);
+        (&mut self.threads.entry(thread).or_default().sections, stamp)
     }
 
     /// See [`super::Orders::catch_up`].

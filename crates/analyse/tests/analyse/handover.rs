@@ -136,6 +136,36 @@ fn what_the_giver_does_afterwards_is_not_handed_over() {
     assert_eq!(verdict(&script), [(3, 4, Predicted)]);
 }
 
+/// Sections of one lock do not overlap, whatever is locked and posted within.
+#[test]
+fn what_the_giver_does_later_in_the_section_is_handed_over() {
+    let within = [
+        vec![t(1).locks(N), t(1).unlocks(N)],
+        vec![t(1).posts(SEM)],
+        vec![t(1).locks(N), t(1).posts(SEM), t(1).unlocks(N), t(1).posts(SEM)],
+    ];
+    for between in within {
+        let mut section = vec![t(1).writes(FLAG)];
+        section.extend(between);
+        section.push(t(1).writes(Y).at(3));
+        let mut script = hands(&section);
+        script.extend([t(1).writes(Z).at(5), t(1).locks(M), t(1).unlocks(M)]);
+        script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M)]);
+        script.extend([t(2).reads(X).at(2), t(2).reads(Y).at(4), t(2).reads(Z).at(6)]);
+        assert_eq!(verdict(&script), [(5, 6, Predicted)], "what comes after the section is not");
+    }
+}
+
+/// The lock that both held, and not one that was released before.
+#[test]
+fn the_section_of_another_lock_hands_nothing_over() {
+    let mut script = hands(&[t(1).locks(N), t(1).writes(FLAG), t(1).unlocks(N)]);
+    script.insert(script.len() - 1, t(1).writes(Y).at(3));
+    script.extend([t(2).locks(N), t(2).reads(FLAG), t(2).unlocks(N)]);
+    script.extend([t(2).locks(M), t(2).unlocks(M), t(2).reads(X).at(2), t(2).reads(Y).at(4)]);
+    assert_eq!(verdict(&script), [(3, 4, Predicted)]);
+}
+
 /// A pipeline: the first's data reaches the third by way of the second.
 #[test]
 fn what_is_handed_on_comes_after_all_who_handed_it() {

@@ -237,7 +237,7 @@ impl<P: Planes> FastHybrid<P> {
             tick: own.stamp.tick,
             full: own.full.clone(),
             began: std::mem::take(&mut own.began),
-            open: own.holds.is_some(),
+            open: own.holds,
         };
         state.execution.catch_up(thread, ahead, own.holds);
         member.section = own.section;

@@ -140,7 +140,10 @@ impl<P: Planes> FastHybrid<P> {
         }
         let handed = match writes.is_empty() {
             true => VectorClock::default(),
-            false => state.execution.handed(event.thread, &writes),
+            false => {
+                self.catch_up_with(state, &writes);
+                state.execution.handed(event.thread, &writes)
+            }
         };
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
         let left = member.held_back.decide(&handed);
