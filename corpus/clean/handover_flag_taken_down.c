@@ -1,5 +1,5 @@
-// A flag under the lock says that there is a message; who finds it set takes it down. Correct, but not told from two
-// threads that count under the lock, in whichever order: the section writes what it has read.
+// A flag under the lock says that there is a message; who finds it set takes it down. Correct: the section writes what it
+// has read, as one that counts does, but leaves zero behind, and nothing would have been there had it come first.
 // clean
 #include "start.h"
 #include <sched.h>

@@ -1,6 +1,5 @@
 // A pool of the program's own: nodes go back to a free list under a lock and are taken out again by others, who use them
-// without it. Correct, and only the lock orders the users: a predicted finding about a node is what the weak order must
-// say, unless a hook file names the pool's functions. An observed one would be wrong.
+// without it. Correct: who takes a node reads the link that was written when it was given back.
 // clean
 #include "start.h"
 

@@ -290,9 +290,10 @@ impl Orders {
             None => false,
         };
         for (writer, stamp) in writes.iter().filter(|(writer, _)| *writer != thread) {
-            let sections = self.threads.sections(*writer);
-            let stamp = sections.map_or(*stamp, |sections| sections.end_of(*stamp, excludes));
-            let mut clock = self.weak_clock(*writer);
+            let (mut clock, stamp) = match self.threads.past(*writer) {
+                Some((weak, sections)) => (weak.clone(), sections.end_of(*stamp, excludes)),
+                None => (VectorClock::default(), *stamp),
+            };
             clock.limit(stamp);
             clock.raise(stamp);
             all.join(&clock);

@@ -20,12 +20,15 @@ use super::sections::Sections;
 use raddle_model::ThreadId;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Threads that ended and were not joined, whose last clock is kept: a join may yet come. A program
 /// that has left more of them behind does not join the oldest.
 const ENDED_KEPT: usize = 16 * 1024;
+
+/// Threads that are forgotten, having been joined, of which it is still known what they have handed over.
+const GONE_KEPT: usize = 64;
 
 /// Held by whoever remembers a stamp of a thread: until all are dropped the thread's chain keeps its
 /// past.
@@ -103,6 +106,8 @@ pub(super) struct Threads {
     few: u32,
     /// At most so many.
     limit: u32,
+    /// Those forgotten last: what they came after in the weak order, and their sections.
+    gone: VecDeque<(ThreadId, VectorClock, Sections)>,
 }
 
 impl Threads {
@@ -118,6 +123,7 @@ impl Threads {
             chains: Vec::new(),
             few,
             limit,
+            gone: VecDeque::new(),
         }
     }
 
@@ -158,9 +164,13 @@ impl Threads {
         (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, &clocks.full))
     }
 
-    /// A thread's critical sections.
-    pub(super) fn sections(&self, thread: ThreadId) -> Option<&Sections> {
-        self.threads.get(&thread).map(|thread| &thread.sections)
+    /// What a thread, which may be gone, has come after in the weak order, and its critical sections.
+    pub(super) fn past(&self, thread: ThreadId) -> Option<(&VectorClock, &Sections)> {
+        let known = self.threads.get(&thread).map(|of| (&of.clocks.weak, &of.sections));
+        known.or_else(|| {
+            let gone = self.gone.iter().find(|(of, ..)| *of == thread);
+            gone.map(|(_, weak, sections)| (weak, sections))
+        })
     }
 
     /// The same, to change them; and the tick it is in.
@@ -302,6 +312,10 @@ impl Threads {
         if let Some(number) = state.ended {
             self.ended.remove(&number);
         }
+        if self.gone.len() == GONE_KEPT {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((thread, state.clocks.weak.clone(), state.sections));
         Some(state.clocks)
     }
 

@@ -156,6 +156,19 @@ fn what_the_giver_does_later_in_the_section_is_handed_over() {
     }
 }
 
+/// Whatever has become of the giver since: t4, which was not asked, has waited for its end.
+#[test]
+fn what_a_thread_handed_over_that_has_ended_is_known() {
+    let mut script = vec![t(4).forks(1), t(4).forks(2), t(4).forks(3)];
+    script.extend([t(3).writes(Z).at(5), t(3).locks(N), t(3).writes(FLAG2), t(3).unlocks(N)]);
+    script.extend([t(1).locks(N), t(1).reads(FLAG2), t(1).unlocks(N)]);
+    script.extend([t(1).locks(M), t(1).writes(FLAG), t(1).posts(SEM), t(1).writes(Y).at(3)]);
+    script.extend([t(1).unlocks(M), t(1).exits(), t(4).joins(1)]);
+    script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M)]);
+    script.extend([t(2).reads(Y).at(4), t(2).reads(Z).at(6)]);
+    assert_eq!(verdict(&script), []);
+}
+
 /// The lock that both held, and not one that was released before.
 #[test]
 fn the_section_of_another_lock_hands_nothing_over() {

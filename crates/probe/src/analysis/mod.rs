@@ -210,6 +210,11 @@ impl Analysis {
         }
     }
 
+    /// A module was mapped here: what lies there is its variables.
+    pub fn module_mapped(&self, module: Range<u64>) {
+        lock(&self.work().tally).mapped(module);
+    }
+
     /// There is code that spins on these bytes.
     pub fn spun_on(&self, start: u64, end: u64) {
         match &self.work().engine {

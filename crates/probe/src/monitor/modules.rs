@@ -214,9 +214,10 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
     announce(probe, &loaded);
 }
 
-/// Tells the detector which pages are the module's own, if it is a runtime library, and which nobody writes.
+/// Tells the detector what lies there now: which pages are the module's own, if it is a runtime library, and which nobody writes.
 fn mark_pages(probe: &Probe, module: &LoadedModule) {
     let Some(analysis) = &probe.analysis else { return };
+    analysis.module_mapped(module.start..module.end);
     let kind = PageKind::owned(module.owner);
     if module.owner != 0 {
         analysis.mark_pages(module.start..module.end, kind);
