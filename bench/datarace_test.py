@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """The public data-race-test suite as a yardstick of accuracy.
 
-    bench/datarace_test.py CHECKOUT [--annotations] [--tool NAME]... [--only NAME]... [--repeat N]
+    bench/datarace_test.py CHECKOUT [--annotations] [--all] [--tool NAME]... [--only NAME]... [--repeat N]
 
 CHECKOUT is a directory with that suite's source (unittest/, dynamic_annotations/); nothing of it is
 part of this project. It is compiled there, with and without its source annotations, needs googletest
 (libgtest-dev), and every test is run by itself, as each has a verdict of its own: numbered tests by
 the `// testN: TP` comment above them (FP and FN name what a tool got wrong: the truth is the other
-word), the others by their group, PositiveTests or NegativeTests.
+word), the others by their group, PositiveTests or NegativeTests. Where there is neither, by the race
+that the source says to expect; and IgnoreTests and SuppressionTests have races, which lists for another
+tool would hide.
 
 Without annotations, tests are left out whose verdict rests on them: a race that the source declares
 benign, expected or to be ignored is a race all the same, and a "stealth notification", a flag that is
-spun on, orders threads unless an annotation makes it invisible.
+spun on, orders threads unless an annotation makes it invisible. With --all these are run too, and judged
+by the suite's word all the same: the default set of the suite, 201 tests.
 
 A test with a race is right if it is reported, one without if nothing is. Raddle is judged twice from
 the same run: by observed findings alone, and with predicted ones. The names of those that are wrong
@@ -38,8 +41,14 @@ SOURCES = ["racecheck_unittest.cc", "old_test_suite.cc", "test_utils.cc", "posix
 # The suite is from 2013: newer compilers want to be asked for leniency.
 FLAGS = ["-std=c++14", "-fpermissive", "-w", "-g", "-O1", "-DOS_linux", "-DARCH_amd64"]
 
-# Not run: they measure, stress, or are excluded by the suite itself.
-NOT_RUN = re.compile("EXCLUDE_FROM_ALL|PERFORMANCE|STABILITY|MEMORY_USAGE|RACE_DEMO")
+# Not run: they measure, stress, demonstrate, or are excluded by the suite itself.
+NOT_RUN = re.compile("EXCLUDE_FROM_ALL|PERFORMANCE|MEMORY_USAGE|RACE_DEMO")
+# Groups that stress, or run the numbered tests.
+GROUPS_NOT_RUN = ("StressTests", "NonGtestTests")
+# Groups of races that another tool is told to hide.
+HIDDEN_RACES = ("IgnoreTests", "SuppressionTests")
+# By this a test without a verdict says that it has a race.
+EXPECTS = re.compile(r"EXPECT_RACE(_FOR_\w+)?\(|\bFN\.")
 # By these a test says that there is a race after all.
 DECLARES = re.compile(r"ANNOTATE_(BENIGN_RACE|IGNORE_|ENABLE_RACE_DETECTION|EXPECT_RACE\()")
 TIME_LIMIT_SECONDS = 60
@@ -99,24 +108,34 @@ def build(checkout: Path, annotations: bool, sanitizer: bool) -> Path:
     return program
 
 
-def tests(checkout: Path, program: Path, annotations: bool) -> list[Test]:
+def tests(checkout: Path, program: Path, annotations: bool, everything: bool) -> list[Test]:
     """All runnable tests with their verdicts."""
     text = "".join(
         (checkout / "unittest" / s).read_text(errors="replace")
         for s in ("racecheck_unittest.cc", "posix_tests.cc")
     )
-    verdicts = dict(re.findall(r"^// test(\d+): (TP|TN|FP|FN)\b", text, re.M))
     found = []
-    left_out = []
-    registered = re.findall(r"REGISTER_TEST2?\(Run,\s*(\d+)(?:,\s*([^)]*))?\)", text)
+    resting = []
+
+    def add(test: Test, source: str) -> None:
+        if not annotations and rests_on_annotations(source, test.racy):
+            resting.append(test.name)
+            if not everything:
+                return
+        found.append(test)
+
+    verdicts = {
+        int(number): verdict
+        for number, verdict in re.findall(r"^// test(\d+):? (TP|TN|FP|FN)\b", text, re.M)
+    }
+    registered = re.findall(r"REGISTER_TEST2?\(Run,\s*(\d+)(?:,\s*([^)]*))?\)", without_comments(text))
     for number, flags in sorted(registered, key=lambda r: int(r[0])):
-        if number in verdicts and not NOT_RUN.search(flags):
-            racy = verdicts[number] in ("TP", "FN")
-            if not annotations and rests_on_annotations(numbered_source(text, number), racy):
-                left_out.append(f"test{number}")
-                continue
-            arguments = (number, "--gtest_filter=NonGtestTests*")
-            found.append(Test(f"test{number}", arguments, racy))
+        if NOT_RUN.search(flags):
+            continue
+        source = numbered_source(text, number)
+        verdict = verdicts.get(int(number))
+        racy = verdict in ("TP", "FN") if verdict else bool(EXPECTS.search(source))
+        add(Test(f"test{number}", (number, "--gtest_filter=NonGtestTests*"), racy), source)
     listing = subprocess.run(
         [program, "--gtest_list_tests"], capture_output=True, text=True, check=True
     ).stdout
@@ -124,16 +143,19 @@ def tests(checkout: Path, program: Path, annotations: bool) -> list[Test]:
     for line in listing.splitlines():
         if not line.startswith(" "):
             group = line.split(".")[0]
-        elif group in ("PositiveTests", "NegativeTests"):
+        elif group and group not in GROUPS_NOT_RUN and "DISABLED" not in line:
             name = f"{group}.{line.split()[0]}"
-            racy = group == "PositiveTests"
             source = source_of(text, group, line.split()[0])
-            if not annotations and rests_on_annotations(source, racy):
-                left_out.append(name)
-            elif "DISABLED" not in name:
-                found.append(Test(name, (f"--gtest_filter={name}",), racy))
-    if left_out:
-        print(f"left out, for their annotations: {' '.join(left_out)}")
+            racy = group in ("PositiveTests", *HIDDEN_RACES)
+            if group not in ("PositiveTests", "NegativeTests"):
+                # These share what stands around them.
+                body = body_of(text, group, line.split()[0])
+                racy |= "Race" in name or bool(EXPECTS.search(body))
+                source = source if racy else body
+            add(Test(name, (f"--gtest_filter={name}",), racy), source)
+    if resting:
+        what = "judged by the suite's word, though" if everything else "left out, as"
+        print(f"{what} their verdict rests on annotations: {' '.join(resting)}")
     return found
 
 
@@ -143,8 +165,10 @@ def rests_on_annotations(source: str, racy: bool) -> bool:
 
 def numbered_source(text: str, number: str) -> str:
     """The source of a numbered test, which is a namespace."""
-    start = text.find(f"namespace test{number} ")
-    return without_comments(text[start : text.find("REGISTER_TEST", start)])
+    start = re.search(rf"^namespace test0*{number} ", text, re.M)
+    if not start:
+        return ""
+    return without_comments(text[start.start() : text.find("REGISTER_TEST", start.start())])
 
 
 def without_comments(text: str) -> str:
@@ -153,11 +177,24 @@ def without_comments(text: str) -> str:
 
 def source_of(text: str, group: str, name: str) -> str:
     """A test's source: from the beginning of its namespace to the end of its body."""
-    place = re.search(rf"^TEST(_F)?\({group}, ?{name}\)", text, re.M)
+    place = place_of(text, group, name)
     if not place:
         return ""
     start = text.rfind("\nnamespace", 0, place.start())
     return without_comments(text[start : text.find("\n}", place.start())])
+
+
+def body_of(text: str, group: str, name: str) -> str:
+    """The test itself."""
+    place = place_of(text, group, name)
+    if not place:
+        return ""
+    indentation = place[0][: place[0].index("T")]
+    return without_comments(text[place.start() : text.find(f"\n{indentation}}}", place.start())])
+
+
+def place_of(text: str, group: str, name: str) -> re.Match | None:
+    return re.search(rf"^ *TEST(_F)?\({group}, ?{name}\)", text, re.M)
 
 
 class Raddle:
@@ -254,6 +291,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--annotations", action="store_true", help="with the suite's annotations")
+    parser.add_argument("--all", action="store_true", help="also those that rest on annotations")
     parser.add_argument("--tool", action="append", choices=["raddle", "tsan", "helgrind", "drd"])
     parser.add_argument("--only", action="append", default=[], help="tests whose name contains this")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each test; the worst counts")
@@ -266,7 +304,7 @@ def main() -> int:
     plain = build(checkout, arguments.annotations, False)
     chosen = [
         test
-        for test in tests(checkout, plain, arguments.annotations)
+        for test in tests(checkout, plain, arguments.annotations, arguments.all)
         if not arguments.only or any(part in test.name for part in arguments.only)
     ]
     form = "with" if arguments.annotations else "without"

@@ -1,5 +1,5 @@
-// A flag under the lock says that there is a message; who finds it set takes it down. Correct, but not told from two
-// threads that count under the lock, in whichever order: the section writes what it has read.
+// A flag under the lock says that there is a message; who finds it set takes it down. Correct: the section writes what it
+// has read, as one that counts does, but leaves zero behind, and nothing would have been there had it come first.
 // clean
 #include "start.h"
 #include <sched.h>
@@ -10,7 +10,7 @@ int message;
 
 static void *producer(void *unused)
 {
-    message = 42; // suspected: message, predicted
+    message = 42;
     pthread_mutex_lock(&lock);
     full = 1;
     pthread_mutex_unlock(&lock);
@@ -25,7 +25,7 @@ static void *consumer(void *unused)
         full = 0;
         pthread_mutex_unlock(&lock);
     }
-    printf("%d\n", message); // suspected: message, predicted
+    printf("%d\n", message);
     return unused;
 }
 

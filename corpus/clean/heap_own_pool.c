@@ -1,6 +1,5 @@
 // A pool of the program's own: nodes go back to a free list under a lock and are taken out again by others, who use them
-// without it. Correct, and only the lock orders the users: a predicted finding about a node is what the weak order must
-// say, unless a hook file names the pool's functions. An observed one would be wrong.
+// without it. Correct: who takes a node reads the link that was written when it was given back.
 // clean
 #include "start.h"
 
@@ -20,7 +19,7 @@ static struct node *take(void)
     pthread_mutex_lock(&lock);
     node = available;
     if (node)
-        available = node->next; // suspected: nodes, predicted
+        available = node->next;
     pthread_mutex_unlock(&lock);
     return node;
 }
@@ -28,7 +27,7 @@ static struct node *take(void)
 static void give(struct node *node)
 {
     pthread_mutex_lock(&lock);
-    node->next = available; // suspected: nodes, predicted
+    node->next = available;
     available = node;
     pthread_mutex_unlock(&lock);
 }
@@ -38,8 +37,8 @@ static void *worker(void *unused)
     for (int i = 0; i < 10; i++) {
         struct node *mine = take();
         if (mine) {
-            mine->value = i; // suspected: nodes, predicted
-            mine->value++; // suspected: nodes, predicted
+            mine->value = i;
+            mine->value++;
             give(mine);
         }
     }

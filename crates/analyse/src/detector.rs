@@ -1,6 +1,7 @@
 //! The detectors a user can choose from, behind one enum.
 
 use crate::execution::Execution;
+use crate::handover::Values;
 use crate::helgrind::{HelgrindPlus, MsmLength};
 use crate::hybrid::{History, Hybrid};
 use crate::order::{ConditionRule, Orders};
@@ -38,7 +39,7 @@ pub enum DetectorKind {
 }
 
 /// What the detectors have in common to choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Whom a waiter comes after (`--condvars`).
     pub conditions: ConditionRule,
@@ -47,6 +48,8 @@ pub struct Options {
     pub lock_touched: bool,
     /// Work handed over under a lock is ordered ([`crate::handover`]), where races are predicted.
     pub handovers: bool,
+    /// What memory holds, which decides some of it.
+    pub values: Values,
     /// What [`Hybrid`] remembers of a location.
     pub history: History,
 }
@@ -57,6 +60,7 @@ impl Default for Options {
             conditions: ConditionRule::default(),
             lock_touched: true,
             handovers: true,
+            values: Values::default(),
             history: History::default(),
         }
     }
@@ -83,8 +87,10 @@ impl DetectorKind {
         };
         match self {
             DetectorKind::Hybrid => {
-                let execution =
-                    if options.handovers { execution.with_handovers() } else { execution };
+                let execution = match options.handovers {
+                    true => execution.with_handovers(options.values),
+                    false => execution,
+                };
                 Detector::Pairs(Hybrid::new(execution, options.history, false))
             }
             DetectorKind::HappensBefore => {

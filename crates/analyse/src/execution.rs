@@ -3,6 +3,7 @@
 //! [`Execution::finish`] take the event into account: an atomic access is judged before it
 //! synchronises, or a plain write would never race with the atomic reads that follow it.
 
+use crate::handover::Values;
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
 use crate::order::{Ahead, Order, Orders, Shards};
@@ -39,8 +40,8 @@ pub struct Execution {
     /// Absent when only what happened is asked for.
     lock_order: Option<LockOrder>,
     lock_touched: bool,
-    /// Work handed over under a lock orders in the weak order too.
-    handovers: bool,
+    /// Work handed over under a lock orders in the weak order too, by what memory holds.
+    handovers: Option<Values>,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: FxHashMap<ThreadId, Arc<Segment>>,
     /// Sizes of live allocations, by address.
@@ -56,7 +57,7 @@ impl Execution {
             unjudged: Unjudged::default(),
             lock_order: None,
             lock_touched,
-            handovers: false,
+            handovers: None,
             segments: FxHashMap::default(),
             allocations: BTreeMap::new(),
         }
@@ -69,19 +70,25 @@ impl Execution {
     }
 
     /// With work handed over under a lock followed: [`crate::handover`].
-    pub fn with_handovers(mut self) -> Execution {
-        self.handovers = true;
+    pub fn with_handovers(mut self, values: Values) -> Execution {
+        self.handovers = Some(values);
         self
     }
 
     /// Is work handed over under a lock to be followed?
     pub fn follows_handovers(&self) -> bool {
-        self.handovers
+        self.handovers.is_some()
+    }
+
+    /// What memory holds, for those who follow it.
+    pub fn values(&self) -> Values {
+        self.handovers.unwrap_or_default()
     }
 
     /// See [`Orders::handed`].
     pub fn handed(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) -> VectorClock {
-        self.orders.handed(thread, writes)
+        let held = Arc::clone(self.locks(thread));
+        self.orders.handed(thread, &held, writes)
     }
 
     /// The cycles of locks found since the last call.

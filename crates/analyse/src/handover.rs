@@ -9,10 +9,14 @@
 //! 2019, a weakening of Kini, Mathur and Viswanathan's WCP, PLDI 2017).
 //!
 //! What a section both reads and writes hands nothing over: two threads that count (`n++`) do so in
-//! whichever order, and predicted races between them are what the weak order is for. A flag that is
-//! taken down by who has seen it is not told from that, and stays a predicted race.
+//! whichever order, and predicted races between them are what the weak order is for. Unless it leaves zero
+//! behind ([`Values`]): a pointer set to null, a flag taken down, a count that has come to its end. Then
+//! it has *taken* what others had put there, and would have found nothing to take, or not all of it, had it come
+//! first; so it comes after them. An element that is taken out of a list, a queue or a container, and the last of the references
+//! to something, are of this kind. Somebody who merely counts down to zero is too, and
+//! is ordered in vain.
 //!
-//! Which value decided what is not known, so a section that happens to look at something without
+//! What else a value decided is not known, so a section that happens to look at something without
 //! depending on it is ordered all the same: that misses predicted races, and no observed ones, since
 //! the full order stays what it is.
 //!
@@ -26,10 +30,29 @@ use raddle_model::finding::{Certainty, Finding};
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes remembered of one stretch; the rest hands nothing over.
 const BYTES: usize = 4096;
+
+/// What the target's memory holds now: are all of these bytes zero? No, where nobody can tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Values(pub fn(Range<u64>) -> bool);
+
+impl Values {
+    /// See [`Values`].
+    pub fn are_zero(&self, bytes: Range<u64>) -> bool {
+        (self.0)(bytes)
+    }
+}
+
+impl Default for Values {
+    /// Nobody can tell.
+    fn default() -> Values {
+        Values(|_| false)
+    }
+}
 
 /// Is what the event's thread has read under its locks to be looked at before this?
 pub fn closes(event: &Event, held: impl FnOnce() -> Arc<LockSet>) -> bool {
@@ -93,7 +116,10 @@ pub struct Touched {
 
 #[derive(Debug, Default)]
 struct Stretch {
+    /// What was read before it was written here.
     reads: FxHashSet<u64>,
+    /// The same, access by access.
+    whole: FxHashSet<Range<u64>>,
     writes: FxHashSet<u64>,
 }
 
@@ -105,16 +131,24 @@ impl Touched {
         let bytes = address.0..address.0.saturating_add(u64::from(*size));
         if stretch.reads.len() + stretch.writes.len() < BYTES {
             match kind {
-                AccessKind::Read => stretch.reads.extend(bytes),
+                AccessKind::Read => {
+                    let Stretch { reads, whole, writes } = stretch;
+                    reads.extend(bytes.clone().filter(|byte| !writes.contains(byte)));
+                    whole.insert(bytes);
+                }
                 AccessKind::Write => stretch.writes.extend(bytes),
                 _ => {}
             }
         }
     }
 
-    /// What `thread` has read and not written since the last call.
-    pub fn take(&mut self, thread: ThreadId) -> Vec<u64> {
-        let stretch = self.threads.remove(&thread).unwrap_or_default();
-        stretch.reads.difference(&stretch.writes).copied().collect()
+    /// What `thread` has read since the last call, and not written, or taken.
+    pub fn take(&mut self, thread: ThreadId, values: Values) -> Vec<u64> {
+        let Stretch { reads, whole, writes } = self.threads.remove(&thread).unwrap_or_default();
+        let overwritten = |bytes: &&Range<u64>| (*bytes).clone().any(|byte| writes.contains(&byte));
+        let taken =
+            whole.iter().filter(overwritten).filter(|bytes| values.are_zero((*bytes).clone()));
+        let taken: FxHashSet<u64> = taken.cloned().flatten().collect();
+        reads.into_iter().filter(|byte| !writes.contains(byte) || taken.contains(byte)).collect()
     }
 }

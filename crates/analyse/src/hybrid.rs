@@ -147,7 +147,7 @@ impl Hybrid {
         if !closes(event, || Arc::clone(&held)) {
             return;
         }
-        let read = self.touched.take(thread);
+        let read = self.touched.take(thread, self.execution.values());
         let remembered: Vec<Remembered> = read.iter().map(|at| self.shadow.get(*at)).collect();
         let writes: Vec<(ThreadId, Stamp)> = remembered
             .iter()

@@ -333,6 +333,33 @@ fn sanitizers_are_known() {
     assert!(ran.stderr.contains("is built with ThreadSanitizer (-fsanitize=thread)"), "{ran:?}");
 }
 
+/// The loader maps a library as programs map memory; what lies there is variables all the same.
+#[test]
+fn variables_of_shared_libraries_are_named() {
+    if !support::has_probe() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let library = "static int hits; int other[2000]; void hit(void) { hits++; }";
+    scratch.compile("libhit.so", library, &["-shared", "-fPIC"]);
+    let program = "#include <pthread.h>\nvoid hit(void);\n\
+        static void *body(void *unused) { hit(); return unused; }\n\
+        int main(void) { pthread_t t[2];\n\
+        for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, body, 0);\n\
+        for (int i = 0; i < 2; i++) pthread_join(t[i], 0); return 0; }";
+    let directory = scratch.path("");
+    let directory = directory.to_str().unwrap();
+    let (look, run_path) = (format!("-L{directory}"), format!("-Wl,-rpath,{directory},-z,now"));
+    scratch.compile("bank", program, &[&look, &run_path, "-Wl,--no-as-needed,-lhit"]);
+    run(&scratch, &["--out", "out"]);
+    let findings = report(&scratch.path("out/report.json"))["findings"].clone();
+    assert!(!findings.as_array().unwrap().is_empty());
+    for finding in findings.as_array().unwrap() {
+        assert_eq!(finding["location"]["kind"], "global", "{finding:#}");
+        assert_eq!(finding["location"]["name"], "hits");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_leaves_nothing() {
     let scratch = Scratch::new();

@@ -101,7 +101,8 @@ fn answer(
     if !path.is_absolute() || !path.is_file() {
         return put_empty(&place).map(|()| true).map_err(|e| e.to_string());
     }
-    let request = FactsRequest { hooks: &hooks.hooks, runtime: &hooks.runtime };
+    let request =
+        FactsRequest { hooks: &hooks.hooks, runtime: &hooks.runtime, linked: &hooks.linked };
     // A file we stumble over must not leave the target waiting for an answer.
     let make = || cached_facts(path, &request, hooks.digest(), cache).map_err(|e| e.to_string());
     let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make))

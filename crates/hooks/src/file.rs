@@ -33,8 +33,9 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
         Some(entry) => source.table(entry)?,
         None => return Err(source.error(0, "there is no [library]", "[library] with a name")),
     };
-    library
-        .only(&["name", "about", "runtime", "private"], |key| format!("unknown key \"{key}\""))?;
+    library.only(&["name", "about", "runtime", "private", "linked"], |key| {
+        format!("unknown key \"{key}\"")
+    })?;
     let name = match library.get("name") {
         Some(entry) => source.string(entry)?.to_owned(),
         None => {
@@ -46,7 +47,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
         let listed = library.get(key).map(|entry| source.strings(entry)).transpose()?;
         Ok(listed.into_iter().flatten().map(|(name, _)| name.to_owned()).collect())
     };
-    let (runtime, private) = (modules("runtime")?, modules("private")?);
+    let (runtime, private, linked) = (modules("runtime")?, modules("private")?, modules("linked")?);
 
     let mut taken = Taken::default();
     let mut hooks = Vec::new();
@@ -67,6 +68,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<HookFile, HookError> {
         about: about.unwrap_or_default().to_owned(),
         runtime,
         private,
+        linked,
         hooks,
     })
 }

@@ -31,6 +31,9 @@ pub struct HookFile {
     /// File names of the modules whose accesses a detector never looks at: they synchronise by
     /// means of their own.
     pub private: Vec<String>,
+    /// Names of the library's functions, by which its code is known in a program that it was linked into; it is as
+    /// private there.
+    pub linked: Vec<String>,
     /// What its functions mean, in the order of the file. No function has two meanings.
     pub hooks: Vec<Hook>,
 }

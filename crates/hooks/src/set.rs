@@ -16,6 +16,8 @@ pub struct HookSet {
     pub runtime: Vec<String>,
     /// The modules that no detector looks into, each once.
     pub private: Vec<String>,
+    /// The functions, wherever they are, that no detector looks into, each once.
+    pub linked: Vec<String>,
 }
 
 /// Merges hook files: a name in a later file takes that name away from the earlier ones, so a
@@ -34,10 +36,14 @@ pub fn merge(files: Vec<HookFile>) -> Result<HookSet, HookError> {
         }
         set.hooks.retain(|hook| !hook.functions.is_empty() || !hook.inlined.is_empty());
         set.hooks.extend(file.hooks);
-        for (all, more) in [(&mut set.runtime, file.runtime), (&mut set.private, file.private)] {
-            for module in more {
-                if !all.contains(&module) {
-                    all.push(module);
+        for (all, more) in [
+            (&mut set.runtime, file.runtime),
+            (&mut set.private, file.private),
+            (&mut set.linked, file.linked),
+        ] {
+            for name in more {
+                if !all.contains(&name) {
+                    all.push(name);
                 }
             }
         }
@@ -50,7 +56,8 @@ impl HookSet {
     /// the key under which what was made with a table is kept.
     pub fn digest(&self) -> u64 {
         // Writing to memory cannot fail, and hooks hold only plain data.
-        let bytes = postcard::to_allocvec(&(&self.hooks, &self.runtime)).unwrap_or_default();
+        let bytes =
+            postcard::to_allocvec(&(&self.hooks, &self.runtime, &self.linked)).unwrap_or_default();
         fnv1a(&bytes)
     }
 }

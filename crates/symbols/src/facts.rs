@@ -33,6 +33,8 @@ pub struct FactsRequest<'a> {
     /// File names or SONAMEs of modules that do the work of hooked functions (`*` stands for
     /// anything): they are guarded whatever they define.
     pub runtime: &'a [String],
+    /// Names of functions (`*` stands for anything) that are a library's own, wherever they are linked in.
+    pub linked: &'a [String],
 }
 
 /// The facts of the module in this file.
@@ -68,6 +70,7 @@ pub fn module_facts_from(
                 (binary.offset(range.start), length)
             })
             .collect(),
+        private: linked_code(&binary, request.linked),
         ..ModuleFacts::default()
     };
     for found in loops {
@@ -86,6 +89,23 @@ pub fn module_facts_from(
     add_from_debug_information(&mut facts, &binary, request.hooks);
     facts.inlined.retain(|(_, hook)| !is_half_seen(*hook));
     Ok(facts)
+}
+
+/// The code of functions with these names, by offset and length, stretches that touch joined.
+fn linked_code(binary: &Binary, names: &[String]) -> Vec<(u64, u32)> {
+    let names: Vec<Glob> = names.iter().map(|name| Glob::new(name)).collect();
+    let functions = binary.symbols.iter().filter(|symbol| {
+        symbol.kind == SymbolKind::Function && names.iter().any(|name| name.matches(&symbol.name))
+    });
+    let mut code: Vec<Range<u64>> = Vec::new();
+    for Range { start, end } in functions.map(|f| f.address..f.address.saturating_add(f.size)) {
+        match code.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => code.push(start..end),
+        }
+    }
+    let length = |range: &Range<u64>| (range.end - range.start).try_into().unwrap_or(u32::MAX);
+    code.iter().map(|range| (binary.offset(range.start), length(range))).collect()
 }
 
 /// Is this module listed as doing the work of hooked functions?

@@ -18,7 +18,7 @@ fn facts_are_made_once_and_mended_when_damaged() {
     let shop = Workshop::new();
     let binary = shop.compile("p.c", TEXT, &["-g"]);
     let hooks = [hook(&["take"], &[])];
-    let request = FactsRequest { hooks: &hooks, runtime: &[] };
+    let request = FactsRequest { hooks: &hooks, runtime: &[], linked: &[] };
     let sources = DebugSources::none();
     let cache = shop.path("a/cache");
     let get = |digest| cached_facts_from(&binary, &request, digest, &cache, &sources).unwrap();
@@ -45,7 +45,7 @@ fn facts_are_made_once_and_mended_when_damaged() {
 
 /// The offset in the first row of an encoded table.
 fn expected_entry(encoded: &[u8]) -> u64 {
-    u64::from_le_bytes(*encoded[40..].first_chunk().unwrap())
+    u64::from_le_bytes(*encoded[44..].first_chunk().unwrap())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn what_facts_depend_on_makes_another_file() {
     let shop = Workshop::new();
     let cache = shop.path("cache");
     let hooks = [hook(&["take"], &[])];
-    let request = FactsRequest { hooks: &hooks, runtime: &[] };
+    let request = FactsRequest { hooks: &hooks, runtime: &[], linked: &[] };
     let get = |binary: &PathBuf| {
         cached_facts_from(binary, &request, 7, &cache, &DebugSources::none()).unwrap()
     };
@@ -81,7 +81,7 @@ fn a_cache_that_cannot_be_written_is_an_error() {
     let binary = shop.compile("p.c", TEXT, &[]);
     let file = shop.path("file");
     std::fs::write(&file, "").unwrap();
-    let request = FactsRequest { hooks: &[], runtime: &[] };
+    let request = FactsRequest { hooks: &[], runtime: &[], linked: &[] };
     let error = cached_facts_from(&binary, &request, 7, &file, &DebugSources::none()).unwrap_err();
     assert!(error.to_string().contains("cannot write the facts cache"), "{error}");
 }

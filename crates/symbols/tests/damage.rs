@@ -31,7 +31,7 @@ fn flipped_bytes_never_panic() {
     let binary = shop.compile("d.cc", TEXT, &["-g", "-O1"]);
     let good = std::fs::read(&binary).unwrap();
     let hooks = [hook(&["work", "ns::*", "*a*"], &["twice", "std::*::load"])];
-    let request = FactsRequest { hooks: &hooks, runtime: &[] };
+    let request = FactsRequest { hooks: &hooks, runtime: &[], linked: &[] };
     let rounds = std::env::var("RADDLE_DAMAGE").ok().and_then(|n| n.parse().ok());
     for round in 0..rounds.unwrap_or(ROUNDS) {
         let mut random = Random(round.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn facts(path: &Path, hooks: &[Hook]) -> ModuleFacts {
-    let request = FactsRequest { hooks, runtime: &[] };
+    let request = FactsRequest { hooks, runtime: &[], linked: &[] };
     module_facts_from(path, &request, &DebugSources::none()).unwrap()
 }
 
@@ -147,13 +147,28 @@ fn a_runtime_library_is_guarded_by_its_name() {
     for (runtime, expected) in [("libwork.so.3", true), ("libwork.so.*", true), ("libwork", false)]
     {
         let runtime = [runtime.to_owned()];
-        let request = FactsRequest { hooks: &[], runtime: &runtime };
+        let request = FactsRequest { hooks: &[], runtime: &runtime, linked: &[] };
         let found = module_facts_from(&library, &request, &DebugSources::none()).unwrap();
         assert_eq!(found.guarded, expected, "{runtime:?}");
     }
     let runtime = [library.file_name().unwrap().to_str().unwrap().to_owned()];
-    let request = FactsRequest { hooks: &[], runtime: &runtime };
+    let request = FactsRequest { hooks: &[], runtime: &runtime, linked: &[] };
     assert!(module_facts_from(&library, &request, &DebugSources::none()).unwrap().guarded);
+}
+
+/// What is linked in is known by its functions' names, as long as they have any.
+#[test]
+fn the_code_of_a_library_that_was_linked_in_is_private() {
+    let shop = Workshop::new();
+    let text = "__attribute__((noinline)) int work_a(int n) { return n * 3; }\n\
+                int own(int n) { return work_a(n) + 1; }\nint main(void) { return own(2); }";
+    let program = shop.compile("p.c", text, &["-O1"]);
+    let linked = ["work_*".to_owned()];
+    let request = FactsRequest { hooks: &[], runtime: &[], linked: &linked };
+    let found = module_facts_from(&program, &request, &DebugSources::none()).unwrap();
+    assert_eq!(found.private.len(), 1);
+    let (_, length) = found.private[0];
+    assert!((1..64).contains(&length), "the one function: {length}");
 }
 
 #[test]
@@ -313,7 +328,7 @@ fn bad_files_get_a_sentence() {
     let check = |name: &str, bytes: &[u8], expected: &str| {
         let path = shop.path(name);
         std::fs::write(&path, bytes).unwrap();
-        let request = FactsRequest { hooks: &[], runtime: &[] };
+        let request = FactsRequest { hooks: &[], runtime: &[], linked: &[] };
         let error = module_facts_from(&path, &request, &DebugSources::none()).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(expected) && text.contains(name), "{text}");
@@ -329,7 +344,7 @@ fn bad_files_get_a_sentence() {
     other[18] = 183;
     let error = check("arm", &other, "another machine");
     assert!(matches!(error, SymbolError::Foreign { .. }));
-    let request = FactsRequest { hooks: &[], runtime: &[] };
+    let request = FactsRequest { hooks: &[], runtime: &[], linked: &[] };
     let error = module_facts_from(&shop.path("none"), &request, &DebugSources::none()).unwrap_err();
     assert!(error.to_string().starts_with("cannot read "), "{error}");
 }

@@ -6,21 +6,22 @@
 //!
 //! ```text
 //! magic "RADDFACT"  u32 version  u32 flags
-//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_spins  u32 n_exits  u32 n_constant
+//! u32 n_hooks  u32 n_inlined  u32 n_atomic  u32 n_spins  u32 n_exits  u32 n_constant  u32 n_private
 //! n_hooks   x { u64 offset, u32 hook, u32 0 }       function entries
 //! n_inlined x { u64 offset, u32 hook, u32 0 }       atomic instructions of inlined instances
 //! n_atomic  x { u64 offset, u32 length, u32 0 }     plain accesses that are atomic by their call chain
 //! n_spins   x { u64 offset, u32 0, u32 0 }          loads of loops that wait for a change
 //! n_exits   x { u64 offset, u32 value, u32 kind }   where loops around a condition wait are left
 //! n_constant x { u64 offset, u32 length, u32 0 }    memory that the program never writes
+//! n_private x { u64 offset, u32 length, u32 0 }     code of a library that is linked in
 //! ```
 
 use crate::WireError;
 
 const MAGIC: &[u8; 8] = b"RADDFACT";
 /// Bump on any change of layout.
-pub const VERSION: u32 = 3;
-const HEADER: usize = 40;
+pub const VERSION: u32 = 4;
+const HEADER: usize = 44;
 const ROW: usize = 16;
 
 /// The facts in a form to build and test with.
@@ -48,6 +49,9 @@ pub struct ModuleFacts {
     /// Ranges (offset, length) of the module's memory that the program never writes: nothing races
     /// with a read there.
     pub constant: Vec<(u64, u32)>,
+    /// Ranges (offset, length) of code that no detector looks into, because a library was linked in that
+    /// synchronises by means of its own.
+    pub private: Vec<(u64, u32)>,
 }
 
 /// The exit of a loop around a condition wait.
@@ -118,6 +122,7 @@ impl ModuleFacts {
             self.spin_reads.len() as u32,
             self.wait_exits.len() as u32,
             self.constant.len() as u32,
+            self.private.len() as u32,
         ] {
             out.extend_from_slice(&n.to_le_bytes());
         }
@@ -130,10 +135,9 @@ impl ModuleFacts {
             (exit.offset, value, kind)
         });
         let exits = exits.collect();
-        let constant = plain(&self.constant);
-        for mut rows in
-            [plain(&self.hooks), plain(&self.inlined), plain(&self.atomic), spins, exits, constant]
-        {
+        let (constant, private) = (plain(&self.constant), plain(&self.private));
+        let [hooks, inlined, atomic] = [&self.hooks, &self.inlined, &self.atomic].map(|r| plain(r));
+        for mut rows in [hooks, inlined, atomic, spins, exits, constant, private] {
             rows.sort_unstable();
             for (offset, value, kind) in rows {
                 out.extend_from_slice(&offset.to_le_bytes());
@@ -155,6 +159,7 @@ pub struct FactsView<'a> {
     spin_reads: &'a [u8],
     wait_exits: &'a [u8],
     constant: &'a [u8],
+    private: &'a [u8],
 }
 
 impl<'a> FactsView<'a> {
@@ -171,7 +176,7 @@ impl<'a> FactsView<'a> {
                 expected: VERSION,
             });
         }
-        let lengths = [2, 3, 4, 5, 6, 7].map(word).map(|n| n as usize * ROW);
+        let lengths = [2, 3, 4, 5, 6, 7, 8].map(word).map(|n| n as usize * ROW);
         if bytes.len() != HEADER + lengths.iter().sum::<usize>() {
             return Err(WireError::Damaged("module facts", format!("{} bytes", bytes.len())));
         }
@@ -179,8 +184,10 @@ impl<'a> FactsView<'a> {
         let (inlined, rest) = rest.split_at(lengths[1]);
         let (atomic, rest) = rest.split_at(lengths[2]);
         let (spin_reads, rest) = rest.split_at(lengths[3]);
-        let (wait_exits, constant) = rest.split_at(lengths[4]);
-        Ok(FactsView { flags: word(1), hooks, inlined, atomic, spin_reads, wait_exits, constant })
+        let (wait_exits, rest) = rest.split_at(lengths[4]);
+        let (constant, private) = rest.split_at(lengths[5]);
+        let flags = word(1);
+        Ok(FactsView { flags, hooks, inlined, atomic, spin_reads, wait_exits, constant, private })
     }
 
     /// See [`ModuleFacts::guarded`].
@@ -211,6 +218,11 @@ impl<'a> FactsView<'a> {
     /// Is a plain access at this offset atomic by its call chain?
     pub fn is_atomic(&self, offset: u64) -> bool {
         is_in_range(self.atomic, offset)
+    }
+
+    /// Is the code at this offset a library's that was linked in, and private?
+    pub fn is_private(&self, offset: u64) -> bool {
+        is_in_range(self.private, offset)
     }
 
     /// Does the program never write the memory at this offset?
@@ -293,6 +305,7 @@ mod tests {
                 WaitExit { offset: 0x440, condition: LoopCondition::Unknown },
             ],
             constant: vec![(0x5000, 0x1000)],
+            private: vec![(0x700, 0x10), (0x600, 0x20)],
         }
     }
 
@@ -312,6 +325,7 @@ mod tests {
         assert_eq!(view.wait_exit(0x420), Some(LoopCondition::Register(3, -8)));
         assert_eq!(view.wait_exit(0x440), Some(LoopCondition::Unknown));
         assert!(view.is_constant(0x5fff) && !view.is_constant(0x6000));
+        assert!(view.is_private(0x61f) && view.is_private(0x700) && !view.is_private(0x620));
         assert_eq!((view.wait_exit(0x3ff), view.wait_exit(0x441)), (None, None));
     }
 

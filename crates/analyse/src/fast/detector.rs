@@ -25,7 +25,7 @@ use crate::fast::protocol::{
 use crate::fast::special::{KEPT, Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
-use crate::handover::{HeldBack, Race};
+use crate::handover::{HeldBack, Race, Values};
 use crate::order::Shards;
 use crate::touch::{Kind, PlainReads, kind_within};
 use raddle_model::finding::Finding;
@@ -75,6 +75,7 @@ pub struct FastHybrid<P> {
     /// Locks, for threads that follow them by themselves ([`quick`]).
     shards: Arc<Shards>,
     handovers: bool,
+    values: Values,
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
     /// no thread goes on by itself.
     bases: [AtomicU64; SLOTS],
@@ -125,6 +126,7 @@ impl<P: Planes> FastHybrid<P> {
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
         let crowd = Arc::new(Crowd::new(planes.slots()));
         let (shards, handovers) = (Arc::clone(execution.shards()), execution.follows_handovers());
+        let values = execution.values();
         let state = State {
             used: 0,
             execution,
@@ -145,6 +147,7 @@ impl<P: Planes> FastHybrid<P> {
             crowd,
             shards,
             handovers,
+            values,
             bases: Default::default(),
             state: Mutex::new(state),
         }

@@ -21,6 +21,7 @@ mod atomic;
 mod barrier;
 mod condition;
 mod locks;
+mod sections;
 mod task;
 mod thread;
 
@@ -34,7 +35,7 @@ use barrier::Barriers;
 use condition::Conditions;
 use locks::Locks;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
-use raddle_model::lockset::LockSet;
+use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, SyncObject, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -94,8 +95,8 @@ pub struct Ahead {
     pub full: VectorClock,
     /// It has begun a critical section.
     pub began: bool,
-    /// It is in one.
-    pub open: bool,
+    /// It is in one, of this lock.
+    pub open: Option<HeldLock>,
 }
 
 /// Both orders of an execution, as far as it has come.
@@ -204,8 +205,17 @@ impl Orders {
 
     /// Has a thread done by itself what this says? It was alone in its chain since [`Orders::alone`].
     pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead) {
+        // What it was in before it has left, in the tick that was known.
+        let (sections, stamp) = self.threads.sections_mut(thread);
+        if ahead.began || ahead.open.is_none() {
+            sections.end_all(stamp);
+        }
         self.threads.catch_up(thread, ahead.tick, ahead.full);
-        self.conditions.catch_up(thread, ahead.began, ahead.open);
+        if let Some(held) = ahead.open.filter(|_| ahead.began) {
+            let (sections, stamp) = self.threads.sections_mut(thread);
+            sections.begin((held.lock, held.mode), stamp);
+        }
+        self.conditions.catch_up(thread, ahead.began, ahead.open.is_some());
     }
 
     /// Where a thread stands that may follow locks by itself: nobody counts in its chain beside it, and no
@@ -271,15 +281,27 @@ impl Orders {
         self.spun_on.extend(bytes);
     }
 
-    /// `thread` has read, under a lock, what others wrote under it: it comes after those writes in the
-    /// weak order too, and after what their threads had come after, as far as the full order knows it.
-    /// Gives all that.
-    pub fn handed(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) -> VectorClock {
+    /// `thread` has read, under the locks it holds, what others wrote under them: it comes after the critical sections
+    /// of those writes in the weak order too, and after what their threads had come after, as far as the full
+    /// order knows it. Gives all that.
+    pub fn handed(
+        &mut self,
+        thread: ThreadId,
+        held: &LockSet,
+        writes: &[(ThreadId, Stamp)],
+    ) -> VectorClock {
         let mut all = VectorClock::default();
+        let excludes = |(lock, mode): (Address, LockMode)| match held.mode(lock) {
+            Some(mine) => mine == LockMode::Exclusive || mode == LockMode::Exclusive,
+            None => false,
+        };
         for (writer, stamp) in writes.iter().filter(|(writer, _)| *writer != thread) {
-            let mut clock = self.weak_clock(*writer);
-            clock.limit(*stamp);
-            clock.raise(*stamp);
+            let (mut clock, stamp) = match self.threads.past(*writer) {
+                Some((weak, sections)) => (weak.clone(), sections.end_of(*stamp, excludes)),
+                None => (VectorClock::default(), *stamp),
+            };
+            clock.limit(stamp);
+            clock.raise(stamp);
             all.join(&clock);
         }
         if let Some(clocks) = self.threads.clocks(thread) {
@@ -366,6 +388,8 @@ impl Orders {
         use EventKind::*;
         let thread = event.thread;
         if let Some(LockChange::Released { lock, mode, unseen, foreign, .. }) = change {
+            let (sections, stamp) = self.threads.sections_mut(thread);
+            sections.end(lock, stamp);
             if unseen && self.atomics.updated(lock.0..lock.0 + 1) {
                 // Taken by an atomic instruction that no hook names, as below.
                 self.hand_over(lock);
@@ -528,6 +552,8 @@ impl Orders {
         }
         if let Some(LockChange::Acquired { lock, mode, .. }) = change {
             self.acquire_lock(thread, lock, mode);
+            let (sections, stamp) = self.threads.sections_mut(thread);
+            sections.begin((lock, mode), stamp);
         }
         self.conditions.after(event, change);
     }

@@ -16,10 +16,11 @@
 //! up to a second, much larger limit.
 
 use super::Clocks;
+use super::sections::Sections;
 use raddle_model::ThreadId;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Threads that ended and were not joined, whose last clock is kept: a join may yet come. A program
@@ -28,6 +29,9 @@ const ENDED_KEPT: usize = 16 * 1024;
 /// So many of them, those that ended last, keep a chain for themselves, if they have one. A program that joins none of its threads
 /// would come to have thousands, and clocks as wide.
 const ENDED_SEATED: u64 = 64;
+
+/// Threads that are forgotten, having been joined, of which it is still known what they have handed over.
+const GONE_KEPT: usize = 64;
 
 /// Held by whoever remembers a stamp of a thread: until all are dropped the thread's chain keeps its
 /// past.
@@ -76,6 +80,7 @@ struct Thread {
     ended: Option<u64>,
     /// How often it gave to or took from others in the weak order.
     version: u64,
+    sections: Sections,
 }
 
 /// A chain in use.
@@ -106,6 +111,8 @@ pub(super) struct Threads {
     few: u32,
     /// At most so many.
     limit: u32,
+    /// Those forgotten last: what they came after in the weak order, and their sections.
+    gone: VecDeque<(ThreadId, VectorClock, Sections)>,
 }
 
 impl Threads {
@@ -121,6 +128,7 @@ impl Threads {
             chains: Vec::new(),
             few,
             limit,
+            gone: VecDeque::new(),
         }
     }
 
@@ -169,6 +177,21 @@ impl Threads {
         let Thread { clocks, seat, .. } = self.threads.get(&thread)?;
         let stamp = seat.as_ref()?.stamp;
         (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, &clocks.full))
+    }
+
+    /// What a thread, which may be gone, has come after in the weak order, and its critical sections.
+    pub(super) fn past(&self, thread: ThreadId) -> Option<(&VectorClock, &Sections)> {
+        let known = self.threads.get(&thread).map(|of| (&of.clocks.weak, &of.sections));
+        known.or_else(|| {
+            let gone = self.gone.iter().find(|(of, ..)| *of == thread);
+            gone.map(|(_, weak, sections)| (weak, sections))
+        })
+    }
+
+    /// The same, to change them; and the tick it is in.
+    pub(super) fn sections_mut(&mut self, thread: ThreadId) -> (&mut Sections, Stamp) {
+        let stamp = self.tick(thread);
+        (&mut self.threads.entry(thread).or_default().sections, stamp)
     }
 
     /// See [`super::Orders::catch_up`].
@@ -308,6 +331,10 @@ impl Threads {
         if let Some(number) = state.ended {
             self.ended.remove(&number);
         }
+        if self.gone.len() == GONE_KEPT {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((thread, state.clocks.weak.clone(), state.sections));
         Some(state.clocks)
     }
 

@@ -202,7 +202,7 @@ pub fn detector_in(
     let orders = Orders::with_chains((chains, chains), options.conditions, true);
     let execution = Execution::new(orders, true);
     let execution = match options.handovers && !observed_only {
-        true => execution.with_handovers(),
+        true => execution.with_handovers(options.values),
         false => execution,
     };
     FastHybrid::new(SmallPlanes::new(bytes, ticks, slots), execution, observed_only)

@@ -5,6 +5,7 @@ use crate::fast;
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
+use raddle_analyse::handover::Values;
 use raddle_analyse::order::Order;
 use raddle_analyse::{History, Options};
 use raddle_model::finding::Certainty::{self, *};
@@ -15,6 +16,16 @@ use raddle_model::{AccessKind, Event, EventKind, LockMode};
 fn verdict(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
     let found = run(HYBRID, script);
     let fast = places(&fast::found_with(Options::default(), false, &events(script)));
+    assert_eq!(fast, found, "the fast detector");
+    found
+}
+
+/// The same where memory holds zero from `FLAG` on, for some bytes.
+fn verdict_with_zero(script: &[Step]) -> Vec<(u64, u64, Certainty)> {
+    let values = Values(|bytes| bytes.start >= FLAG && bytes.end <= FLAG1);
+    let options = Options { values, ..Options::default() };
+    let found = places(&run_with(HYBRID, options, script));
+    let fast = places(&fast::found_with(options, false, &events(script)));
     assert_eq!(fast, found, "the fast detector");
     found
 }
@@ -64,6 +75,39 @@ fn counting_under_the_lock_hands_nothing_over() {
     assert_eq!(verdict(&script), [(1, 2, Predicted)]);
 }
 
+/// A flag taken down, a pointer set to null, the last of several references.
+#[test]
+fn who_leaves_zero_behind_has_taken_what_was_there() {
+    for giver in [vec![t(1).writes(FLAG)], vec![t(1).reads(FLAG), t(1).writes(FLAG)]] {
+        let mut script = hands(&giver);
+        script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).writes(FLAG), t(2).unlocks(M)]);
+        script.push(t(2).reads(X).at(2));
+        assert_eq!(verdict_with_zero(&script), []);
+        assert_eq!(verdict(&script), [(1, 2, Predicted)], "not zero");
+    }
+}
+
+/// What it has put there itself tells it nothing, and neither does what it has not looked at.
+#[test]
+fn who_leaves_zero_behind_must_have_read_what_was_there() {
+    for taker in [vec![t(2).writes(FLAG), t(2).reads(FLAG)], vec![t(2).writes(FLAG)]] {
+        let mut script = hands(&[t(1).writes(FLAG)]);
+        script.push(t(2).locks(M));
+        script.extend_from_slice(&taker);
+        script.extend([t(2).writes(FLAG), t(2).unlocks(M), t(2).reads(X).at(2)]);
+        assert_eq!(verdict_with_zero(&script), [(1, 2, Predicted)]);
+    }
+}
+
+/// Counting beside something that was taken: each is judged by itself.
+#[test]
+fn a_count_that_is_not_zero_hands_nothing_over_beside_one_that_is() {
+    let mut script = hands(&[t(1).reads(FLAG1), t(1).writes(FLAG1)]);
+    script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).writes(FLAG)]);
+    script.extend([t(2).reads(FLAG1), t(2).writes(FLAG1), t(2).unlocks(M), t(2).reads(X).at(2)]);
+    assert_eq!(verdict_with_zero(&script), [(1, 2, Predicted)]);
+}
+
 #[test]
 fn what_was_written_under_another_lock_is_not_handed_over() {
     let script = [
@@ -89,6 +133,49 @@ fn what_the_giver_does_afterwards_is_not_handed_over() {
     script.extend([t(2).locks(N), t(2).unlocks(N)]);
     script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M)]);
     script.extend([t(2).reads(X).at(2), t(2).reads(Y).at(4)]);
+    assert_eq!(verdict(&script), [(3, 4, Predicted)]);
+}
+
+/// Sections of one lock do not overlap, whatever is locked and posted within.
+#[test]
+fn what_the_giver_does_later_in_the_section_is_handed_over() {
+    let within = [
+        vec![t(1).locks(N), t(1).unlocks(N)],
+        vec![t(1).posts(SEM)],
+        vec![t(1).locks(N), t(1).posts(SEM), t(1).unlocks(N), t(1).posts(SEM)],
+    ];
+    for between in within {
+        let mut section = vec![t(1).writes(FLAG)];
+        section.extend(between);
+        section.push(t(1).writes(Y).at(3));
+        let mut script = hands(&section);
+        script.extend([t(1).writes(Z).at(5), t(1).locks(M), t(1).unlocks(M)]);
+        script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M)]);
+        script.extend([t(2).reads(X).at(2), t(2).reads(Y).at(4), t(2).reads(Z).at(6)]);
+        assert_eq!(verdict(&script), [(5, 6, Predicted)], "what comes after the section is not");
+    }
+}
+
+/// Whatever has become of the giver since: t4, which was not asked, has waited for its end.
+#[test]
+fn what_a_thread_handed_over_that_has_ended_is_known() {
+    let mut script = vec![t(4).forks(1), t(4).forks(2), t(4).forks(3)];
+    script.extend([t(3).writes(Z).at(5), t(3).locks(N), t(3).writes(FLAG2), t(3).unlocks(N)]);
+    script.extend([t(1).locks(N), t(1).reads(FLAG2), t(1).unlocks(N)]);
+    script.extend([t(1).locks(M), t(1).writes(FLAG), t(1).posts(SEM), t(1).writes(Y).at(3)]);
+    script.extend([t(1).unlocks(M), t(1).exits(), t(4).joins(1)]);
+    script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).unlocks(M)]);
+    script.extend([t(2).reads(Y).at(4), t(2).reads(Z).at(6)]);
+    assert_eq!(verdict(&script), []);
+}
+
+/// The lock that both held, and not one that was released before.
+#[test]
+fn the_section_of_another_lock_hands_nothing_over() {
+    let mut script = hands(&[t(1).locks(N), t(1).writes(FLAG), t(1).unlocks(N)]);
+    script.insert(script.len() - 1, t(1).writes(Y).at(3));
+    script.extend([t(2).locks(N), t(2).reads(FLAG), t(2).unlocks(N)]);
+    script.extend([t(2).locks(M), t(2).unlocks(M), t(2).reads(X).at(2), t(2).reads(Y).at(4)]);
     assert_eq!(verdict(&script), [(3, 4, Predicted)]);
 }
 

@@ -17,6 +17,7 @@ pub use tally::Counted;
 
 use crate::instrument::handlers::Number;
 use crate::memory::shadow::{PageKind, Shadow};
+use crate::memory::target;
 use crate::middle::Middle;
 use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
@@ -25,6 +26,7 @@ use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::crowd::MEMBERS;
 use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
+use raddle_analyse::handover::Values;
 use raddle_analyse::order::Orders;
 use raddle_analyse::{Analyser, ConditionRule, Detector, DetectorKind, MsmLength, Options};
 use raddle_dynamorio::client::Client;
@@ -83,6 +85,7 @@ impl Engine {
             },
             lock_touched: rules.lock_touched,
             handovers: rules.precise_conditions,
+            values: Values(target::are_zero),
             ..Options::default()
         };
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
@@ -97,7 +100,7 @@ impl Engine {
         let observed_only = kind == DetectorKind::HappensBefore;
         let execution = match (observed_only, options.handovers) {
             (true, _) => execution,
-            (false, true) => execution.with_lock_order().with_handovers(),
+            (false, true) => execution.with_lock_order().with_handovers(options.values),
             (false, false) => execution.with_lock_order(),
         };
         Engine::Fast(Box::new(FastHybrid::new(shadow, execution, observed_only)))
@@ -205,6 +208,11 @@ impl Analysis {
         if let Engine::Fast(fast) = &self.work().engine {
             fast.planes().mark_pages(stretch, kind);
         }
+    }
+
+    /// A module was mapped here: what lies there is its variables.
+    pub fn module_mapped(&self, module: Range<u64>) {
+        lock(&self.work().tally).mapped(module);
     }
 
     /// There is code that spins on these bytes.

@@ -6,6 +6,7 @@ use raddle_model::{Address, Event, EventKind, Family};
 use raddle_wire::log::{HeapBlock, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// So many blocks are remembered after they were given back, so that a use after that can be told of
 /// which block it was.
@@ -84,6 +85,12 @@ impl Tally {
         let Counted { accesses, synchronisations } = self.counted;
         let locks = locks.unwrap_or(self.locks.len()) as u64;
         Record::Looked { accesses, synchronisations, locks }
+    }
+
+    /// A module lies here: what the loader mapped for it is no block of the program's.
+    pub fn mapped(&mut self, module: Range<u64>) {
+        self.heap.retain(|start, _| !module.contains(start));
+        self.freed.retain(|start, _| !module.contains(start));
     }
 
     /// A block is no more; a stack, too, is one.

@@ -349,7 +349,7 @@ impl Surroundings<'_> {
     }
 
     fn is_watched(&self, only: &[raddle_wire::options::PlaceFilter], pc: u64) -> bool {
-        if self.module.is_some_and(|m| m.private) {
+        if self.module.is_some_and(|m| m.is_private(pc)) {
             return false;
         }
         only.is_empty()

@@ -34,6 +34,16 @@ pub fn half(address: u64) -> Option<u32> {
     (process::read(address, &mut bytes) == 4).then(|| u32::from_le_bytes(bytes))
 }
 
+/// Are all bytes of a short stretch zero? Not if they are unreadable.
+pub fn are_zero(bytes: std::ops::Range<u64>) -> bool {
+    let length = bytes.end.saturating_sub(bytes.start);
+    let mut all = [0; CHUNK];
+    let Some(all) = usize::try_from(length).ok().and_then(|length| all.get_mut(..length)) else {
+        return false;
+    };
+    process::read(bytes.start, all) == all.len() && all.iter().all(|byte| *byte == 0)
+}
+
 /// Bytes before the first NUL, at most `limit`.
 pub fn string_length(address: u64, limit: u64) -> u64 {
     let mut length = 0;

@@ -22,8 +22,8 @@ pub struct LoadedModule {
     pub path: String,
     pub start: u64,
     pub end: u64,
-    /// The detector is not told of its accesses.
-    pub private: bool,
+    /// What of it the detector is not told of.
+    private: Private,
     /// See [`Self::owner`].
     owner: u8,
     facts: Vec<u8>,
@@ -40,10 +40,29 @@ impl LoadedModule {
         self.owner
     }
 
+    /// Is a detector not told what the code at this address does?
+    pub fn is_private(&self, pc: u64) -> bool {
+        match self.private {
+            Private::Nothing => false,
+            Private::Linked => self.facts().is_some_and(|facts| facts.is_private(pc - self.start)),
+            Private::All => true,
+        }
+    }
+
     /// A place in it.
     pub fn place(&self, pc: u64) -> Place {
         Place { module: self.id, offset: pc - self.start }
     }
+}
+
+/// What of a module is private.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Private {
+    /// There is no detector.
+    Nothing,
+    /// The code of libraries that were linked into it.
+    Linked,
+    All,
 }
 
 /// The modules mapped now.
@@ -166,7 +185,11 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
         path: module.path.to_owned(),
         start: module.start,
         end: module.end,
-        private: probe.options.detector.is_some() && is_listed(&probe.options.private, module.path),
+        private: match probe.options.detector.is_some() {
+            false => Private::Nothing,
+            true if is_listed(&probe.options.private, module.path) => Private::All,
+            true => Private::Linked,
+        },
         facts,
     });
     if probe.options.stacks
@@ -191,9 +214,10 @@ pub fn load(probe: &Probe, module: &process::Module<'_>) {
     announce(probe, &loaded);
 }
 
-/// Tells the detector which pages are the module's own, if it is a runtime library, and which nobody writes.
+/// Tells the detector what lies there now: which pages are the module's own, if it is a runtime library, and which nobody writes.
 fn mark_pages(probe: &Probe, module: &LoadedModule) {
     let Some(analysis) = &probe.analysis else { return };
+    analysis.module_mapped(module.start..module.end);
     let kind = PageKind::owned(module.owner);
     if module.owner != 0 {
         analysis.mark_pages(module.start..module.end, kind);
@@ -218,11 +242,14 @@ pub fn unmark_pages(probe: &Probe, start: u64, length: u64) {
 /// Tells the detector of the variables that the module's code spins on, where they stand in the code.
 fn announce_spins(probe: &Probe, module: &LoadedModule) {
     let (Some(analysis), Some(facts)) = (&probe.analysis, module.facts()) else { return };
-    if !probe.options.rules.spin_reads || module.private || facts.runtime() {
+    if !probe.options.rules.spin_reads || facts.runtime() {
         return;
     }
     for offset in facts.spin_reads() {
         let pc = module.start + offset;
+        if module.is_private(pc) {
+            continue;
+        }
         let mut bytes = [0; LONGEST_INSTRUCTION];
         let read = process::read(pc, &mut bytes);
         let Some(decoded) = raddle_decode::decode(&bytes[..read], pc) else { continue };

@@ -13,7 +13,7 @@
 //! The long way is taken, too, by whatever is out of the ordinary: locks in the hands of others, locks within locks,
 //! locks taken in a new way, that hand over, or whose sections were handed something.
 
-use super::section::{Section, unwritten};
+use super::section::{Section, are_zero, read_first};
 use super::{FastHybrid, State};
 use crate::fast::access::{LockSetId, UNLIKE};
 use crate::fast::cell::{GRANULE, LAST_TICK, LINE};
@@ -182,9 +182,18 @@ impl<P: Planes> FastHybrid<P> {
             return false;
         }
         let mut handed = !section.is_whole(journal);
-        unwritten(journal, section, |granule, bytes| {
+        read_first(journal, section, |granule, kept, overwritten| {
             let line = granule * GRANULE / LINE;
             if handed || !self.planes.covers(granule * GRANULE, (granule + 1) * GRANULE) {
+                return;
+            }
+            // What is counted is not looked for among the writes of others: it is there.
+            let bytes = match overwritten != 0 && are_zero(self.values, granule, kept | overwritten)
+            {
+                true => kept | overwritten,
+                false => kept,
+            };
+            if bytes == 0 {
                 return;
             }
             let writers = self.planes.sharers(Side::Write, line);
@@ -228,7 +237,7 @@ impl<P: Planes> FastHybrid<P> {
             tick: own.stamp.tick,
             full: own.full.clone(),
             began: std::mem::take(&mut own.began),
-            open: own.holds.is_some(),
+            open: own.holds,
         };
         state.execution.catch_up(thread, ahead, own.holds);
         member.section = own.section;

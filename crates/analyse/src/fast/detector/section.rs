@@ -6,7 +6,7 @@ use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{Planes, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
-use crate::handover::closes;
+use crate::handover::{Values, closes};
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::Finding;
@@ -134,13 +134,16 @@ impl<P: Planes> FastHybrid<P> {
             let standing = Arc::clone(&member.standing);
             let held = Arc::clone(state.execution.locks(event.thread));
             let unknown = |slot, tick| !standing.knows(slot, tick);
-            for read in read_only(journal, asked) {
+            for read in depended_on(journal, asked, self.values) {
                 self.writes_under(state, &held, read, unknown, &mut writes);
             }
         }
         let handed = match writes.is_empty() {
             true => VectorClock::default(),
-            false => state.execution.handed(event.thread, &writes),
+            false => {
+                self.catch_up_with(state, &writes);
+                state.execution.handed(event.thread, &writes)
+            }
         };
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
         let left = member.held_back.decide(&handed);
@@ -205,40 +208,73 @@ impl<P: Planes> FastHybrid<P> {
     }
 }
 
-/// Calls `read` for the granules that a section has read since it was last asked, and which of their bytes it has
-/// not written. Those it reads several times come several times.
-pub(super) fn unwritten(journal: &Journal, section: &Section, mut read: impl FnMut(u64, Bytes)) {
+/// Calls `read` for the granules that a section has read since it was last asked, with those of their bytes that it has
+/// not written, and those that it has written only later. What it reads several times comes several times.
+pub(super) fn read_first(
+    journal: &Journal,
+    section: &Section,
+    mut read: impl FnMut(u64, Bytes, Bytes),
+) {
+    let mut at = 0;
     journal.granules(section.asked, |side, granule, bytes| {
-        if side == Side::Read {
-            let mut left = bytes;
-            journal.granules(section.asked, |side, of, written| {
-                if side == Side::Write && of == granule {
-                    left &= !written;
-                }
-            });
-            if left != 0 {
-                read(granule, left);
+        at += 1;
+        if side == Side::Write {
+            return;
+        }
+        let (mut number, mut before, mut after) = (0, 0, 0);
+        journal.granules(section.asked, |side, of, written| {
+            number += 1;
+            match side == Side::Write && of == granule {
+                true if number < at => before |= written,
+                true => after |= written,
+                false => {}
             }
+        });
+        let (kept, overwritten) = (bytes & !before & !after, bytes & !before & after);
+        if kept | overwritten != 0 {
+            read(granule, kept, overwritten);
         }
     });
 }
 
+/// Do these bytes of a granule hold zero, and nothing else?
+pub(super) fn are_zero(values: Values, granule: u64, bytes: Bytes) -> bool {
+    let (first, last) = (bytes.trailing_zeros(), bytes.checked_ilog2());
+    last.is_some_and(|last| {
+        let at = |byte: u32| granule * GRANULE + u64::from(byte);
+        values.are_zero(at(first)..at(last + 1))
+    })
+}
+
 /// The granules that a thread has read since number `from` of its journal, and which of their bytes it
-/// has not written.
-fn read_only(journal: &Journal, from: u64) -> Vec<(u64, Bytes)> {
+/// has not written, or has taken.
+fn depended_on(journal: &Journal, from: u64, values: Values) -> Vec<(u64, Bytes)> {
     let mut touched: Vec<(u64, Side, Bytes)> = Vec::new();
     journal.between(from, journal.count, |side, bytes| {
         let (granule, first) = (bytes.start / GRANULE, bytes.start % GRANULE);
         let mask = ((1u32 << (bytes.end - bytes.start)) - 1) << first;
         touched.push((granule, side, mask as Bytes));
     });
-    touched.sort_unstable_by_key(|(granule, ..)| *granule);
+    // Those of a granule stay in their order.
+    touched.sort_by_key(|(granule, ..)| *granule);
     let of_granule = |one: &[(u64, Side, Bytes)]| {
-        let all = |wanted| {
-            let masks = one.iter().filter(|(_, side, _)| *side == wanted);
-            masks.fold(0, |all, (.., mask)| all | mask)
-        };
-        (one[0].0, all(Side::Read) & !all(Side::Write))
+        let granule = one[0].0;
+        let writes = one.iter().filter(|(_, side, _)| *side == Side::Write);
+        let written = writes.fold(0, |all, (.., mask)| all | mask);
+        let (mut before, mut depended_on) = (0, 0);
+        for (_, side, mask) in one {
+            match side {
+                Side::Write => before |= mask,
+                Side::Read => {
+                    let first = mask & !before;
+                    depended_on |= first & !written;
+                    if first & written & !depended_on != 0 && are_zero(values, granule, first) {
+                        depended_on |= first;
+                    }
+                }
+            }
+        }
+        (granule, depended_on)
     };
     let granules = touched.chunk_by(|a, b| a.0 == b.0).map(of_granule);
     granules.filter(|(_, bytes)| *bytes != 0).collect()
