@@ -107,8 +107,8 @@ impl<P: Planes> FastHybrid<P> {
         standing.take_handed();
         own.section.begin(journal);
         own.began = true;
-        for (slot, tick) in own.full.ticks().iter().enumerate().take(self.crowd.slot()) {
-            standing.set_full(slot, self.in_cells(slot, *tick));
+        for (slot, tick) in own.full.ticks().enumerate().take(self.crowd.slot()) {
+            standing.set_full(slot, self.in_cells(slot, tick));
         }
         self.begin_tick(standing, &mut own, tick, (LockSetId(id), alike));
         true
