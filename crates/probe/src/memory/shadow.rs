@@ -36,6 +36,7 @@ pub const CHUNK: u64 = 64 * 1024;
 
 /// The size of a page, as a power of two.
 pub const PAGE_BITS: u32 = 12;
+const PAGE: u64 = 1 << PAGE_BITS;
 
 /// What is known of a page of the target's memory, as inserted code finds it: a bit for a page that nobody writes, and
 /// above it the number of the runtime library whose static data it is. Zero for any other.
@@ -82,9 +83,9 @@ pub struct Shadow {
 }
 
 /// Rooms: see [`raddle_analyse::fast::crowd`]. Members are taken together in groups, so that memory is touched
-/// for those that there are. In the part of a group, a page has the cells of a few rooms: a line for each member, which it shares
-/// with nobody. Who goes through memory finds its cells side by side then, as in planes, and takes no line from
-/// the others; with the cells of a room side by side, loading them took a tenth of what 512 threads took altogether.
+/// for those that there are. In the part of a group, a page has one member's cells of many rooms. Who goes through memory finds
+/// its cells side by side then, as in planes, with as few pages, and the processor knows which line it will want next; it takes no line
+/// from the others.
 #[derive(Debug, Default)]
 struct Pool {
     /// The last that was ever opened; there is no room zero.
@@ -95,15 +96,15 @@ struct Pool {
 /// What the planes hold of a granule that has a room: where that is in the part of a group, and above it what the
 /// locks are like under which all was done in it. Zero where there is none: there is no room zero.
 ///
-/// Where a member's cell is differs from that in the number of the line: from page to page it has another one, because
-/// of lines with one number the processor keeps a few only.
+/// Where a member's cell is differs from that in the number of the line, too: who looks at all cells of a room looks at a line of
+/// every member, and of lines with one number the processor keeps a few only.
 #[derive(Debug, Clone, Copy)]
 struct RoomWord(u64);
 
 impl RoomWord {
     fn new(room: u32, alike: u32) -> RoomWord {
         let (page, cell) = (u64::from(room) / TOGETHER, u64::from(room) % TOGETHER);
-        let offset = page * TOGETHER_SIZE + page % GROUP * LINE + cell * 8;
+        let offset = page * TOGETHER_SIZE + cell * 8;
         RoomWord(u64::from(alike) << u32::BITS | offset)
     }
 
@@ -112,7 +113,7 @@ impl RoomWord {
     }
 
     fn room(self) -> Option<u32> {
-        let room = self.offset() / TOGETHER_SIZE * TOGETHER + self.offset() % LINE / 8;
+        let room = self.offset() / TOGETHER_SIZE * TOGETHER + self.offset() % TOGETHER_SIZE / 8;
         (self.0 != 0).then_some(room as u32)
     }
 
@@ -121,12 +122,12 @@ impl RoomWord {
     }
 }
 
-/// Members of a group: as many as there are lines in a page.
+/// Members of a group.
 const GROUP: u64 = 64;
-/// Rooms that share pages: as many as there are cells in a line.
-const TOGETHER: u64 = LINE / 8;
-/// Bytes that these have in the part of a group.
-const TOGETHER_SIZE: u64 = GROUP * LINE;
+/// Rooms that share pages: as many as there are cells in one.
+const TOGETHER: u64 = PAGE / 8;
+/// Bytes that these have in the part of a group: a page for each member.
+const TOGETHER_SIZE: u64 = GROUP * PAGE;
 /// One more than the last room.
 const ROOMS: u64 = 1 << 23;
 /// Bytes of the part of a group. Where a room is in it fits the lower half of a word, and changes no other bits.
@@ -243,7 +244,7 @@ impl Shadow {
     /// exclusive or with [`RoomWord::offset`].
     pub fn entry_offset(member: usize) -> u64 {
         let member = member as u64;
-        member / GROUP * GROUP_SIZE + member % GROUP * LINE
+        member / GROUP * GROUP_SIZE + member % GROUP * PAGE + member % (PAGE / LINE) * LINE
     }
 
     /// Where room zero is.
@@ -615,7 +616,6 @@ impl Shadow {
     /// its thread has used. Stacks are used again and again, each time perhaps by a thread with another slot; without this
     /// there would be cells of every slot for every stack in the end. Those of the crowd, which is one slot, stay.
     fn clear_pages(&self, start: u64, end: u64) {
-        const PAGE: u64 = 1 << PAGE_BITS;
         let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
         if first >= last {
             return self.clear_lines(start, end);
