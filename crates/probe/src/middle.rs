@@ -32,6 +32,8 @@ const OPEN: usize = 32;
 const CHUNKS: usize = 1 << 12;
 /// A word of theirs has the chunk's number, which has so many bits, and five more, below its age.
 const CHUNKS_AGE_AT: u32 = ADDRESS_BITS - CHUNK.trailing_zeros() + 5;
+/// The slots among sharers.
+const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Accesses that are remembered for a thread.
@@ -70,6 +72,9 @@ pub struct Middle {
     own: u32,
     /// Whose planes are looked at: all but the own. A member of the crowd looks at those of its slot, too.
     others: u32,
+    /// Who has older accesses in planes, and who has rooms instead: all but the crowd, and the crowd.
+    older_of: u32,
+    rooms_of: u32,
     /// Which member of the crowd it is, counted from one; zero if none.
     member: u32,
     crowd_slot: u32,
@@ -299,7 +304,9 @@ impl Middle {
             steps: Table::new(STEPS)?,
             merges: Table::new(MERGES)?,
             own: 0,
-            others: !0,
+            others: EVERY_SLOT,
+            older_of: EVERY_SLOT,
+            rooms_of: 0,
             member: 0,
             crowd_slot: u32::MAX,
             owners: 0,
@@ -352,12 +359,14 @@ impl Middle {
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.member = standing.member();
-        self.others = if standing.is_in_crowd() { !0 } else { !self.own };
+        self.others = EVERY_SLOT & if standing.is_in_crowd() { !0 } else { !self.own };
         if let Some(member) = self.member.checked_sub(1) {
             self.entries = self.rooms + Shadow::entry_offset(member as usize);
         }
         if let Some(crowd) = standing.crowd() {
             self.crowd_slot = crowd.slot() as u32;
+            self.rooms_of = 1 << crowd.slot();
+            self.older_of = EVERY_SLOT & !self.rooms_of;
             self.owners = crowd.owners().as_ptr() as u64;
         }
         self.locks = standing.locks().0;

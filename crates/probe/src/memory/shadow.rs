@@ -19,7 +19,7 @@ use crate::memory::Reservation;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::crowd::{MEMBERS, MIXED};
-use raddle_analyse::fast::protocol::{OLDER, slots_of};
+use raddle_analyse::fast::protocol::{OLDER, has_room, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -303,7 +303,7 @@ impl Shadow {
         }
         for line in start / LINE..end / LINE {
             for side in [Side::Write, Side::Read] {
-                if self.sharers(side, line) & OLDER != 0 {
+                if has_room(self.sharers(Side::Read, line), side) {
                     let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
                     granules.for_each(|granule| self.close_room(side, granule));
                 }
@@ -652,7 +652,7 @@ impl Shadow {
             for side in [Side::Write, Side::Read] {
                 for slot in slots_of(self.sharers(side, line) & slots) {
                     let is_crowd = slot + 1 == self.slots;
-                    let has_rooms = self.sharers(side, line) & OLDER != 0;
+                    let has_rooms = has_room(self.sharers(Side::Read, line), side);
                     for granule in granules.clone() {
                         self.set_cell(slot, side, granule, Cell::EMPTY);
                         if is_crowd && has_rooms {
