@@ -160,14 +160,13 @@ const FIRST_SIZE: usize = 4096;
 const GROWTH: usize = 8;
 
 impl Table {
-    /// With nothing in it, and room for so many rows.
-    fn new(rows: usize) -> Option<Table> {
-        let mut memory = Reservation::new(rows * ROW_SIZE)?;
+    /// With nothing in it, and room for as many rows as fit.
+    fn new(mut memory: Reservation) -> Table {
         // A page that is read before it is written is given twice, and the second time all processors are told.
         memory.write_at(0, 0u64);
         let mask = |bytes: usize| (bytes - ROW_SIZE) as u64;
-        let (mask, most) = (mask(FIRST_SIZE), mask(rows * ROW_SIZE));
-        Some(Table { start: memory.start(), mask, most, written: 0, memory })
+        let (mask, most) = (mask(FIRST_SIZE), mask((memory.end() - memory.start()) as usize));
+        Table { start: memory.start(), mask, most, written: 0, memory }
     }
 
     /// Where a row is; the assembly computes the same.
@@ -285,8 +284,14 @@ pub struct Merge {
 impl Middle {
     /// For a new thread. `at_once`: the others are looked at for each access before it happens.
     pub fn new(shadow: &Shadow, at_once: bool) -> Option<Box<Middle>> {
-        let limit_memory = Reservation::new((MEMBERS + 1) * 8)?;
-        let chunk_memory = Reservation::new(2 * CHUNKS * 8)?;
+        let [rows, rules, steps, merges, limit_memory, chunk_memory] = Reservation::several([
+            ROWS * ROW_SIZE,
+            RULES * ROW_SIZE,
+            STEPS * ROW_SIZE,
+            MERGES * ROW_SIZE,
+            (MEMBERS + 1) * 8,
+            2 * CHUNKS * 8,
+        ])?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
             std::array::from_fn(
@@ -299,10 +304,10 @@ impl Middle {
             older_cells: [0; 2],
             settled: 0,
             sharers: shadow.sharers_base(),
-            rows: Table::new(ROWS)?,
-            rules: Table::new(RULES)?,
-            steps: Table::new(STEPS)?,
-            merges: Table::new(MERGES)?,
+            rows: Table::new(rows),
+            rules: Table::new(rules),
+            steps: Table::new(steps),
+            merges: Table::new(merges),
             own: 0,
             others: EVERY_SLOT,
             older_of: EVERY_SLOT,
