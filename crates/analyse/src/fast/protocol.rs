@@ -343,18 +343,16 @@ fn visit<P: Planes>(
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
 ) {
-    // Most of what is not known is excluded by the lock that both hold.
-    let excludes = |slot: usize, cell: Cell| {
-        let alike = planes.alike(planes.locks(slot, cell.tick())) == standing.alike();
-        if alike && later == Side::Read && !standing.knows(slot, cell.tick()) {
-            standing.note_handed();
-        }
-        alike
-    };
     let mut look_at = |slot: usize, granule: u64, bytes: Bytes, cell: Cell| {
         let common = cell.bytes() & bytes;
-        if common != 0 && !standing.knows(slot, cell.tick()) && !excludes(slot, cell) {
+        if common == 0 || standing.knows(slot, cell.tick()) {
+            return;
+        }
+        // Most of what is not known is excluded by the lock that both hold.
+        if planes.alike(planes.locks(slot, cell.tick())) != standing.alike() {
             suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
+        } else if later == Side::Read {
+            standing.note_handed();
         }
     };
     for slot in slots_of(others) {
@@ -371,9 +369,7 @@ fn visit<P: Planes>(
                 }
                 (Age::Older, Some(crowd)) => {
                     in_room(planes, crowd, (side, granule), |_, _, cell| {
-                        if cell.bytes() & bytes != 0 && !excludes(slot, cell) {
-                            look_at(slot, granule, bytes, cell);
-                        }
+                        look_at(slot, granule, bytes, cell);
                     });
                 }
                 (Age::Older, None) => {

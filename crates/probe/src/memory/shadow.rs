@@ -140,6 +140,10 @@ const ROOMS_SIZE: u64 = GROUP_SIZE * (MEMBERS as u64).div_ceil(GROUP);
 const ALIKE: u64 = 1 << 28;
 /// So many ticks of each slot have room in the table of lock sets held.
 const TICKS: u64 = LAST_TICK as u64 + 1;
+/// Bytes from one slot's table to the next: a page and a line more than it needs. Threads that do the same have ticks alike,
+/// and who looks at what all have done under a lock would find all their lock sets in lines and pages with one number, of which
+/// the processor keeps a few only.
+const LOCK_TABLE: u64 = TICKS * 4 + PAGE + LINE;
 
 impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
@@ -185,7 +189,7 @@ impl Shadow {
             reserve(shadow.sharers + start / LINE * 8, length)?;
             reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
         }
-        reserve(shadow.alike, (ALIKE + TICKS * SLOTS as u64) * 4)?;
+        reserve(shadow.alike, (ALIKE * 4 + LOCK_TABLE * SLOTS as u64).next_multiple_of(PAGE))?;
         Some(shadow)
     }
 
@@ -201,7 +205,7 @@ impl Shadow {
 
     /// See [`crate::middle`].
     pub fn lock_table(&self, slot: usize) -> u64 {
-        self.alike + (ALIKE + TICKS * slot as u64) * 4
+        self.alike + ALIKE * 4 + LOCK_TABLE * slot as u64
     }
 
     /// The key of a slot's cells.
@@ -602,7 +606,9 @@ impl Planes for Shadow {
                 discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
             }
         }
-        discard(self.lock_table(slot), TICKS * 4);
+        // To the ends of its pages: behind it there is more than a page that is nobody's.
+        let (first, last) = (self.lock_table(slot), self.lock_table(slot) + TICKS * 4);
+        discard(first / PAGE * PAGE, last.next_multiple_of(PAGE) - first / PAGE * PAGE);
         if slot + 1 == self.slots && self.has_rooms.load(Ordering::Acquire) {
             let mut pool = self.pool();
             *pool = Pool::default();
