@@ -110,7 +110,9 @@ impl VectorClock {
         let index = chain.0 as usize;
         let tick = match &self.parts {
             Parts::Few(_, ticks) => ticks.get(index),
-            Parts::Many(chunks) => chunks.get(index / TOGETHER).map(|chunk| &chunk[index % TOGETHER]),
+            Parts::Many(chunks) => {
+                chunks.get(index / TOGETHER).map(|chunk| &chunk[index % TOGETHER])
+            }
         };
         tick.copied().unwrap_or(0)
     }
@@ -400,7 +402,8 @@ mod tests {
             }
             for (clock, plain) in clocks.iter().zip(&plain) {
                 assert!((0..CHAINS).all(|chain| clock.tick(Chain(chain as u32)) == plain[chain]));
-                let ticks: Vec<u64> = clock.ticks().chain(std::iter::repeat(0)).take(CHAINS).collect();
+                let ticks: Vec<u64> =
+                    clock.ticks().chain(std::iter::repeat(0)).take(CHAINS).collect();
                 assert_eq!(ticks, plain);
                 let width = plain.iter().rposition(|tick| *tick != 0).map_or(0, |last| last + 1);
                 assert_eq!(clock.width(), width);

@@ -13,6 +13,7 @@
 mod path;
 
 use crate::memory::Reservation;
+use crate::memory::rooms;
 use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
@@ -316,7 +317,7 @@ impl Middle {
             crowd_slot: u32::MAX,
             owners: 0,
             member_limits: limit_memory.start(),
-            rooms: shadow.rooms_base(),
+            rooms: shadow.rooms().start(),
             entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
@@ -366,7 +367,7 @@ impl Middle {
         self.member = standing.member();
         self.others = EVERY_SLOT & if standing.is_in_crowd() { !0 } else { !self.own };
         if let Some(member) = self.member.checked_sub(1) {
-            self.entries = self.rooms + Shadow::entry_offset(member as usize);
+            self.entries = self.rooms + rooms::entry_offset(member as usize);
         }
         if let Some(crowd) = standing.crowd() {
             self.crowd_slot = crowd.slot() as u32;

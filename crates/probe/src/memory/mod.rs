@@ -13,6 +13,7 @@ pub mod maps;
 pub mod outside;
 pub mod own;
 pub mod quick;
+pub mod rooms;
 pub mod shadow;
 pub mod sockets;
 pub mod target;
