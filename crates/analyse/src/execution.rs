@@ -374,7 +374,7 @@ impl Execution {
     }
 
     /// By chain, the last tick that is ordered before what a thread does now; none beyond the end.
-    pub fn known(&self, thread: ThreadId, order: Order) -> &[u64] {
+    pub fn known(&self, thread: ThreadId, order: Order) -> impl Iterator<Item = u64> {
         self.orders.known(thread, order)
     }
 

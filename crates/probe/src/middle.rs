@@ -13,6 +13,7 @@
 mod path;
 
 use crate::memory::Reservation;
+use crate::memory::rooms;
 use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
@@ -32,6 +33,8 @@ const OPEN: usize = 32;
 const CHUNKS: usize = 1 << 12;
 /// A word of theirs has the chunk's number, which has so many bits, and five more, below its age.
 const CHUNKS_AGE_AT: u32 = ADDRESS_BITS - CHUNK.trailing_zeros() + 5;
+/// The slots among sharers.
+const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Accesses that are remembered for a thread.
@@ -72,6 +75,9 @@ pub struct Middle {
     own: u32,
     /// Whose planes are looked at: all but the own. A member of the crowd looks at those of its slot, too.
     others: u32,
+    /// Who has older accesses in planes, and who has rooms instead: all but the crowd, and the crowd.
+    older_of: u32,
+    rooms_of: u32,
     /// Which member of the crowd it is, counted from one; zero if none.
     member: u32,
     crowd_slot: u32,
@@ -157,14 +163,13 @@ const FIRST_SIZE: usize = 4096;
 const GROWTH: usize = 8;
 
 impl Table {
-    /// With nothing in it, and room for so many rows.
-    fn new(rows: usize) -> Option<Table> {
-        let mut memory = Reservation::new(rows * ROW_SIZE)?;
+    /// With nothing in it, and room for as many rows as fit.
+    fn new(mut memory: Reservation) -> Table {
         // A page that is read before it is written is given twice, and the second time all processors are told.
         memory.write_at(0, 0u64);
         let mask = |bytes: usize| (bytes - ROW_SIZE) as u64;
-        let (mask, most) = (mask(FIRST_SIZE), mask(rows * ROW_SIZE));
-        Some(Table { start: memory.start(), mask, most, written: 0, memory })
+        let (mask, most) = (mask(FIRST_SIZE), mask((memory.end() - memory.start()) as usize));
+        Table { start: memory.start(), mask, most, written: 0, memory }
     }
 
     /// Where a row is; the assembly computes the same.
@@ -282,8 +287,14 @@ pub struct Merge {
 impl Middle {
     /// For a new thread. `at_once`: the others are looked at for each access before it happens.
     pub fn new(shadow: &Shadow, at_once: bool) -> Option<Box<Middle>> {
-        let limit_memory = Reservation::new((MEMBERS + 1) * 8)?;
-        let chunk_memory = Reservation::new(2 * CHUNKS * 8)?;
+        let [rows, rules, steps, merges, limit_memory, chunk_memory] = Reservation::several([
+            ROWS * ROW_SIZE,
+            RULES * ROW_SIZE,
+            STEPS * ROW_SIZE,
+            MERGES * ROW_SIZE,
+            (MEMBERS + 1) * 8,
+            2 * CHUNKS * 8,
+        ])?;
         const SIDES: [Side; 2] = [Side::Write, Side::Read];
         let by_slot = |keys: &dyn Fn(usize) -> [u64; 2]| {
             std::array::from_fn(
@@ -297,17 +308,19 @@ impl Middle {
             settled: 0,
             sharers: shadow.sharers_base(),
             touched: shadow.touched_base(),
-            rows: Table::new(ROWS)?,
-            rules: Table::new(RULES)?,
-            steps: Table::new(STEPS)?,
-            merges: Table::new(MERGES)?,
+            rows: Table::new(rows),
+            rules: Table::new(rules),
+            steps: Table::new(steps),
+            merges: Table::new(merges),
             own: 0,
-            others: !0,
+            others: EVERY_SLOT,
+            older_of: EVERY_SLOT,
+            rooms_of: 0,
             member: 0,
             crowd_slot: u32::MAX,
             owners: 0,
             member_limits: limit_memory.start(),
-            rooms: shadow.rooms_base(),
+            rooms: shadow.rooms().start(),
             entries: 0,
             locks: 0,
             alike_table: shadow.alike_table(),
@@ -355,12 +368,14 @@ impl Middle {
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.member = standing.member();
-        self.others = if standing.is_in_crowd() { !0 } else { !self.own };
+        self.others = EVERY_SLOT & if standing.is_in_crowd() { !0 } else { !self.own };
         if let Some(member) = self.member.checked_sub(1) {
-            self.entries = self.rooms + Shadow::entry_offset(member as usize);
+            self.entries = self.rooms + rooms::entry_offset(member as usize);
         }
         if let Some(crowd) = standing.crowd() {
             self.crowd_slot = crowd.slot() as u32;
+            self.rooms_of = 1 << crowd.slot();
+            self.older_of = EVERY_SLOT & !self.rooms_of;
             self.owners = crowd.owners().as_ptr() as u64;
         }
         self.locks = standing.locks().0;

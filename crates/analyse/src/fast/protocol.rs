@@ -32,14 +32,18 @@ pub enum Side {
 
 /// Among the writers of a line: some of its granules have more to say ([`crate::fast::special`]).
 pub const SPECIAL: u32 = 1 << 31;
-/// Among the writers of a line: some slot has an older access there ([`Planes::older`]), or the crowd has a room for
-/// its writes. Among the readers of a line: it has one for its reads.
+/// Among the writers of a line: some slot has an older access there ([`Planes::older`]).
 pub const OLDER: u32 = 1 << 30;
 /// Among the writers of a line, beside [`SPECIAL`]: some of its granules are accessed atomically.
 pub const SYNCHRONISES: u32 = 1 << 29;
+/// Among the readers of a line: the crowd has rooms there, for its reads, for its writes. Apart from [`OLDER`], so that who
+/// finds a room does not look for older accesses of all the slots, each in a page of its own.
+pub const READ_ROOM: u32 = 1 << 30;
+pub const WRITE_ROOM: u32 = 1 << 29;
 /// The slots among sharers.
 const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 const _: () = assert!(EVERY_SLOT & (SPECIAL | OLDER | SYNCHRONISES) == 0);
+const _: () = assert!(EVERY_SLOT & (READ_ROOM | WRITE_ROOM) == 0);
 
 /// The slots among sharers, one after the other.
 pub fn slots_of(sharers: u32) -> impl Iterator<Item = usize> {
@@ -49,6 +53,19 @@ pub fn slots_of(sharers: u32) -> impl Iterator<Item = usize> {
         left &= left - 1;
         Some(slot)
     })
+}
+
+/// Has the crowd a room for what it does to a line on this side, as far as its readers say?
+#[inline]
+pub fn has_room(readers: u32, side: Side) -> bool {
+    readers & room_mark(side) != 0
+}
+
+fn room_mark(side: Side) -> u32 {
+    match side {
+        Side::Write => WRITE_ROOM,
+        Side::Read => READ_ROOM,
+    }
 }
 
 /// Shadow memory. Granules and lines are numbered by address.
@@ -198,8 +215,8 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
     }
     // The mark first: whoever finds the room may use it.
     let line = granule * GRANULE / LINE;
-    if planes.sharers(side, line) & OLDER == 0 {
-        planes.add_sharers(side, line, OLDER);
+    if !has_room(planes.sharers(Side::Read, line), side) {
+        planes.add_sharers(Side::Read, line, room_mark(side));
     }
     let Some(room) = planes.open_room(side, granule) else { return Place::Nowhere };
     // Before anything is stamped there: who does not see this is seen.
@@ -294,13 +311,18 @@ pub fn look<P: Planes>(
         visit(Side::Read, others(Side::Read), Age::Newest);
     }
     let writers = planes.sharers(Side::Write, line);
-    let readers = if side == Side::Write { planes.sharers(Side::Read, line) } else { 0 };
-    if (writers | readers) & OLDER == 0 {
+    let readers = planes.sharers(Side::Read, line);
+    let crowd = standing.crowd().map_or(0, |crowd| 1 << crowd.slot());
+    let slots = if writers & OLDER == 0 { 0 } else { EVERY_SLOT & !crowd };
+    // Whose older accesses, and whether the crowd's rooms, are to be looked at.
+    let older = |side| if has_room(readers, side) { slots | crowd } else { slots };
+    let (written, read) = (older(Side::Write), older(Side::Read));
+    if written == 0 && (read == 0 || side == Side::Read) {
         return writers;
     }
-    visit(Side::Write, others(Side::Write), Age::Older);
+    visit(Side::Write, others(Side::Write) & written, Age::Older);
     if side == Side::Write {
-        visit(Side::Read, others(Side::Read), Age::Older);
+        visit(Side::Read, others(Side::Read) & read, Age::Older);
     }
     // Again: an older access, too, may have had to make room.
     planes.sharers(Side::Write, line)
@@ -321,18 +343,16 @@ fn visit<P: Planes>(
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
 ) {
-    // Most of what is not known is excluded by the lock that both hold.
-    let excludes = |slot: usize, cell: Cell| {
-        let alike = planes.alike(planes.locks(slot, cell.tick())) == standing.alike();
-        if alike && later == Side::Read && !standing.knows(slot, cell.tick()) {
-            standing.note_handed();
-        }
-        alike
-    };
     let mut look_at = |slot: usize, granule: u64, bytes: Bytes, cell: Cell| {
         let common = cell.bytes() & bytes;
-        if common != 0 && !standing.knows(slot, cell.tick()) && !excludes(slot, cell) {
+        if common == 0 || standing.knows(slot, cell.tick()) {
+            return;
+        }
+        // Most of what is not known is excluded by the lock that both hold.
+        if planes.alike(planes.locks(slot, cell.tick())) != standing.alike() {
             suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
+        } else if later == Side::Read {
+            standing.note_handed();
         }
     };
     for slot in slots_of(others) {
@@ -349,9 +369,7 @@ fn visit<P: Planes>(
                 }
                 (Age::Older, Some(crowd)) => {
                     in_room(planes, crowd, (side, granule), |_, _, cell| {
-                        if cell.bytes() & bytes != 0 && !excludes(slot, cell) {
-                            look_at(slot, granule, bytes, cell);
-                        }
+                        look_at(slot, granule, bytes, cell);
                     });
                 }
                 (Age::Older, None) => {

@@ -232,8 +232,9 @@ impl Orders {
     }
 
     /// By chain, the last tick that is ordered before what `thread` does now; none beyond the end.
-    pub fn known(&self, thread: ThreadId, order: Order) -> &[u64] {
-        self.threads.clocks(thread).map_or(&[], |clocks| clocks.of(order).ticks())
+    pub fn known(&self, thread: ThreadId, order: Order) -> impl Iterator<Item = u64> {
+        let clocks = self.threads.clocks(thread);
+        clocks.into_iter().flat_map(move |clocks| clocks.of(order).ticks())
     }
 
     /// The last tick of a chain that is ordered, in the weak order, before whatever threads outside

@@ -181,7 +181,7 @@ impl Analysis {
     /// In a forked child, before it does anything.
     pub fn forked(&self) {
         if let Engine::Fast(fast) = &self.work().engine {
-            fast.planes().forked();
+            fast.planes().rooms().forked();
         }
     }
 
@@ -352,7 +352,7 @@ impl Analysis {
         let (Some(standing), Some(middle)) = (&thread.standing, &mut thread.middle) else { return };
         let Engine::Fast(fast) = &self.work().engine else { return };
         if let Some(member) = standing.member().checked_sub(1) {
-            fast.planes().note_member(member as usize);
+            fast.planes().rooms().note_member(member as usize);
         }
         middle.load(standing, fast.planes());
         let (segment, write, read) =

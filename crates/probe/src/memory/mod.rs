@@ -13,6 +13,7 @@ pub mod maps;
 pub mod outside;
 pub mod own;
 pub mod quick;
+pub mod rooms;
 pub mod shadow;
 pub mod sockets;
 pub mod target;
@@ -20,10 +21,21 @@ pub mod written;
 
 pub use own::note as note_own;
 
+use std::sync::Arc;
+
 /// Zeroed memory of our own, reserved now and backed when touched. Never given back by itself.
 #[derive(Debug)]
 pub struct Reservation {
     start: *mut u8,
+    length: usize,
+    /// What it is a part of.
+    _mapping: Arc<Mapping>,
+}
+
+/// What the kernel gave at once, and is given back at once: each time all processors are told.
+#[derive(Debug)]
+struct Mapping {
+    start: u64,
     length: usize,
 }
 
@@ -33,22 +45,20 @@ unsafe impl Send for Reservation {}
 impl Reservation {
     /// Reserves `length` bytes.
     pub fn new(length: usize) -> Option<Reservation> {
-        // SAFETY: a fresh anonymous mapping wherever the kernel likes.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        own::add(start as u64, length);
-        Some(Reservation { start: start.cast(), length })
+        Reservation::several([length]).map(|[one]| one)
+    }
+
+    /// Reserves so many bytes each, all in one mapping.
+    pub fn several<const N: usize>(lengths: [usize; N]) -> Option<[Reservation; N]> {
+        const PAGE: usize = 1 << shadow::PAGE_BITS;
+        let pages = |length: &usize| length.next_multiple_of(PAGE);
+        let mapping = Arc::new(Mapping::new(lengths.iter().map(pages).sum())?);
+        let mut at = mapping.start;
+        Some(lengths.map(|length| {
+            let start = at as *mut u8;
+            at += pages(&length) as u64;
+            Reservation { start, length, _mapping: Arc::clone(&mapping) }
+        }))
     }
 
     /// First byte.
@@ -91,10 +101,31 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Mapping {
+    fn new(length: usize) -> Option<Mapping> {
+        // SAFETY: a fresh anonymous mapping wherever the kernel likes.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        own::add(start as u64, length);
+        Some(Mapping { start: start as u64, length })
+    }
+}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
-        own::remove(self.start());
+        own::remove(self.start);
         // SAFETY: our own mapping, to which nobody holds a reference any more.
-        unsafe { libc::munmap(self.start.cast(), self.length) };
+        unsafe { libc::munmap(self.start as *mut libc::c_void, self.length) };
     }
 }

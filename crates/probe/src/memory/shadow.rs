@@ -16,16 +16,13 @@
 //! Everything is reserved, and backed by the kernel when touched.
 
 use crate::memory::Reservation;
+use crate::memory::rooms::Rooms;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
-use raddle_analyse::fast::crowd::{MEMBERS, MIXED};
-use raddle_analyse::fast::protocol::{OLDER, slots_of};
+use raddle_analyse::fast::protocol::{OLDER, has_room, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Bits of the target's addresses.
 pub const ADDRESS_BITS: u32 = 47;
@@ -38,6 +35,7 @@ pub const CHUNK: u64 = 64 * 1024;
 
 /// The size of a page, as a power of two.
 pub const PAGE_BITS: u32 = 12;
+pub const PAGE: u64 = 1 << PAGE_BITS;
 
 /// What is known of a page of the target's memory, as inserted code finds it: a bit for a page that nobody writes, and
 /// above it the number of the runtime library whose static data it is. Zero for any other.
@@ -75,94 +73,20 @@ pub struct Shadow {
     touched: u64,
     /// By lock set, what it is like; and, behind it, by slot and tick, the lock set held.
     alike: u64,
-    /// Where the crowd's rooms are, and which of them are in use.
-    rooms: u64,
-    has_rooms: AtomicBool,
-    /// Groups of members that there have been.
-    groups: AtomicUsize,
-    pool: Mutex<Pool>,
+    /// The crowd's.
+    rooms: Rooms,
     /// How often memory was given back.
     age: AtomicU64,
 }
-
-/// Rooms: see [`raddle_analyse::fast::crowd`]. Members are taken together in groups, so that memory is touched
-/// for those that there are. In the part of a group, a page has the cells of a few rooms: a line for each member, which it shares
-/// with nobody. Who goes through memory finds its cells side by side then, as in planes, and takes no line from
-/// the others; with the cells of a room side by side, loading them took a tenth of what 512 threads took altogether.
-#[derive(Debug, Default)]
-struct Pool {
-    /// The last that was ever opened; there is no room zero.
-    last: u32,
-    free: Vec<u32>,
-    /// How many granules have one, by the number of the chunk of memory they are in.
-    chunks: BTreeMap<u64, u32>,
-}
-
-impl Pool {
-    /// A granule has a room from here on.
-    fn opened(&mut self, granule: u64) {
-        *self.chunks.entry(granule * GRANULE / CHUNK).or_default() += 1;
-    }
-
-    /// It has none any more.
-    fn closed(&mut self, room: u32, granule: u64) {
-        self.free.push(room);
-        if let Entry::Occupied(mut chunk) = self.chunks.entry(granule * GRANULE / CHUNK) {
-            *chunk.get_mut() -= 1;
-            if *chunk.get() == 0 {
-                chunk.remove();
-            }
-        }
-    }
-}
-
-/// What the planes hold of a granule that has a room: where that is in the part of a group, and above it what the
-/// locks are like under which all was done in it. Zero where there is none: there is no room zero.
-///
-/// Where a member's cell is differs from that in the number of the line: from page to page it has another one, because
-/// of lines with one number the processor keeps a few only.
-#[derive(Debug, Clone, Copy)]
-struct RoomWord(u64);
-
-impl RoomWord {
-    fn new(room: u32, alike: u32) -> RoomWord {
-        let (page, cell) = (u64::from(room) / TOGETHER, u64::from(room) % TOGETHER);
-        let offset = page * TOGETHER_SIZE + page % GROUP * LINE + cell * 8;
-        RoomWord(u64::from(alike) << u32::BITS | offset)
-    }
-
-    fn offset(self) -> u64 {
-        self.0 & u64::from(u32::MAX)
-    }
-
-    fn room(self) -> Option<u32> {
-        let room = self.offset() / TOGETHER_SIZE * TOGETHER + self.offset() % LINE / 8;
-        (self.0 != 0).then_some(room as u32)
-    }
-
-    fn alike(self) -> u32 {
-        (self.0 >> u32::BITS) as u32
-    }
-}
-
-/// Members of a group: as many as there are lines in a page.
-const GROUP: u64 = 64;
-/// Rooms that share pages: as many as there are cells in a line.
-const TOGETHER: u64 = LINE / 8;
-/// Bytes that these have in the part of a group.
-const TOGETHER_SIZE: u64 = GROUP * LINE;
-/// One more than the last room.
-const ROOMS: u64 = 1 << 23;
-/// Bytes of the part of a group. Where a room is in it fits the lower half of a word, and changes no other bits.
-const GROUP_SIZE: u64 = ROOMS / TOGETHER * TOGETHER_SIZE;
-const _: () = assert!(GROUP_SIZE == 1 << 32);
-/// Bytes of all rooms.
-const ROOMS_SIZE: u64 = GROUP_SIZE * (MEMBERS as u64).div_ceil(GROUP);
 
 /// So many lock sets have room in the table of what they are like.
 const ALIKE: u64 = 1 << 28;
 /// So many ticks of each slot have room in the table of lock sets held.
 const TICKS: u64 = LAST_TICK as u64 + 1;
+/// Bytes from one slot's table to the next: a page and a line more than it needs. Threads that do the same have ticks alike,
+/// and who looks at what all have done under a lock would find all their lock sets in lines and pages with one number, of which
+/// the processor keeps a few only.
+const LOCK_TABLE: u64 = TICKS * 4 + PAGE + LINE;
 
 impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
@@ -173,10 +97,7 @@ impl Shadow {
             sharers: 0x3000_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
-            rooms: 0x2e00_0000_0000,
-            has_rooms: AtomicBool::new(false),
-            groups: AtomicUsize::new(0),
-            pool: Mutex::default(),
+            rooms: Rooms::new(0x2e00_0000_0000),
             age: AtomicU64::new(0),
             pages: 0x2f10_0000_0000,
             touched: 0x2f20_0000_0000,
@@ -187,10 +108,7 @@ impl Shadow {
             sharers: 0x3200_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
-            rooms: 0x3400_0000_0000,
-            has_rooms: AtomicBool::new(false),
-            groups: AtomicUsize::new(0),
-            pool: Mutex::default(),
+            rooms: Rooms::new(0x3400_0000_0000),
             age: AtomicU64::new(0),
             pages: 0x3310_0000_0000,
             touched: 0x3320_0000_0000,
@@ -211,7 +129,7 @@ impl Shadow {
             reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
             reserve(shadow.touched + start / CHUNK * 4, (1 << shadow.window_bits) / CHUNK * 4)?;
         }
-        reserve(shadow.alike, (ALIKE + TICKS * SLOTS as u64) * 4)?;
+        reserve(shadow.alike, (ALIKE * 4 + LOCK_TABLE * SLOTS as u64).next_multiple_of(PAGE))?;
         Some(shadow)
     }
 
@@ -232,7 +150,7 @@ impl Shadow {
 
     /// See [`crate::middle`].
     pub fn lock_table(&self, slot: usize) -> u64 {
-        self.alike + (ALIKE + TICKS * slot as u64) * 4
+        self.alike + ALIKE * 4 + LOCK_TABLE * slot as u64
     }
 
     /// The key of a slot's cells.
@@ -245,14 +163,6 @@ impl Shadow {
         self.region_key(slot * REGIONS + OLDER_REGIONS + side as usize)
     }
 
-    /// In a forked child, before it does anything: there are rooms again, with nobody in them.
-    pub fn forked(&self) {
-        if self.has_rooms.load(Ordering::Acquire) {
-            let again = reserve_shared(self.rooms, ROOMS_SIZE);
-            assert!(again.is_some(), "no address space for shadow memory");
-        }
-    }
-
     /// The same reservations, all forgotten, for a forked child.
     pub fn inherit(&self) -> Shadow {
         self.clear_all();
@@ -262,38 +172,16 @@ impl Shadow {
             sharers: self.sharers,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
             alike: self.alike,
-            rooms: self.rooms,
-            has_rooms: AtomicBool::new(self.has_rooms.load(Ordering::Acquire)),
-            groups: AtomicUsize::new(0),
-            pool: Mutex::default(),
+            rooms: self.rooms.inherit(),
             age: AtomicU64::new(0),
             pages: self.pages,
             touched: self.touched,
         }
     }
 
-    /// Where in room zero a member of the crowd, counted from zero, has its cell; in another one, that differs by an
-    /// exclusive or with [`RoomWord::offset`].
-    pub fn entry_offset(member: usize) -> u64 {
-        let member = member as u64;
-        member / GROUP * GROUP_SIZE + member % GROUP * LINE
-    }
-
-    /// Where room zero is.
-    pub fn rooms_base(&self) -> u64 {
-        self.rooms
-    }
-
-    fn entry_at(&self, room: u32, member: usize) -> &AtomicU64 {
-        debug_assert!(u64::from(room) < ROOMS && member < MEMBERS);
-        let at = (self.rooms + Shadow::entry_offset(member)) ^ RoomWord::new(room, 0).offset();
-        // SAFETY: rooms and members are numbered within the reservation, which `use_slot` has made before there is any
-        // member; aligned.
-        unsafe { AtomicU64::from_ptr(at as *mut u64) }
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(|e| e.into_inner())
+    /// The crowd's rooms.
+    pub fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 
     /// The word that says which room a granule has: where other slots have their older accesses.
@@ -301,44 +189,18 @@ impl Shadow {
         self.word(self.older_key(self.slots - 1, side), granule)
     }
 
-    fn reserve_rooms(&self) -> Option<()> {
-        if !self.has_rooms.load(Ordering::Acquire) {
-            reserve_shared(self.rooms, ROOMS_SIZE)?;
-            self.has_rooms.store(true, Ordering::Release);
-        }
-        Some(())
-    }
-
-    /// A granule's room is closed: nobody has anything in it any more.
-    fn close_room(&self, side: Side, granule: u64) {
-        let word = self.room_word(side, granule).swap(0, Ordering::AcqRel);
-        if let Some(room) = RoomWord(word).room() {
-            for member in 0..self.groups.load(Ordering::Acquire) * GROUP as usize {
-                self.entry_at(room, member).store(0, Ordering::Relaxed);
-            }
-            self.pool().closed(room, granule);
-        }
-    }
-
-    /// There is such a member of the crowd, counted from zero.
-    pub fn note_member(&self, member: usize) {
-        let groups = member / GROUP as usize + 1;
-        if self.groups.load(Ordering::Acquire) < groups {
-            self.groups.fetch_max(groups, Ordering::AcqRel);
-        }
-    }
-
     /// Closes the rooms of whole chunks. Their numbers would be lost with the planes. Most chunks have none, and are not looked
     /// at: of the stack that a new thread gets, it would take the kernel 256 pages to say that there is nothing.
     fn close_rooms(&self, start: u64, end: u64) {
-        let chunks: Vec<u64> =
-            self.pool().chunks.range(start / CHUNK..end / CHUNK).map(|(chunk, _)| *chunk).collect();
+        let chunks = self.rooms.chunks(start / CHUNK..end / CHUNK);
         let lines = |chunk: u64| chunk * CHUNK / LINE..(chunk + 1) * CHUNK / LINE;
         for line in chunks.into_iter().flat_map(lines) {
             for side in [Side::Write, Side::Read] {
-                if self.sharers(side, line) & OLDER != 0 {
+                if has_room(self.sharers(Side::Read, line), side) {
                     let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
-                    granules.for_each(|granule| self.close_room(side, granule));
+                    granules.for_each(|granule| {
+                        self.rooms.close(self.room_word(side, granule), granule)
+                    });
                 }
             }
         }
@@ -475,58 +337,32 @@ impl Planes for Shadow {
     }
 
     fn room(&self, side: Side, granule: u64) -> Option<u32> {
-        RoomWord(self.room_word(side, granule).load(Ordering::Acquire)).room()
+        self.rooms.named(self.room_word(side, granule))
     }
 
     fn open_room(&self, side: Side, granule: u64) -> Option<u32> {
-        if let Some(room) = self.room(side, granule) {
-            return Some(room);
-        }
-        let mut pool = self.pool();
-        if let Some(room) = self.room(side, granule) {
-            return Some(room);
-        }
-        let room = match pool.free.pop() {
-            Some(room) => room,
-            None if u64::from(pool.last) + 1 < ROOMS => {
-                pool.last += 1;
-                pool.last
-            }
-            None => return None,
-        };
-        self.room_word(side, granule).store(RoomWord::new(room, 0).0, Ordering::Release);
-        pool.opened(granule);
-        Some(room)
+        self.rooms.open(self.room_word(side, granule), granule)
     }
 
     fn room_alike(&self, side: Side, granule: u64) -> u32 {
-        RoomWord(self.room_word(side, granule).load(Ordering::Acquire)).alike()
+        self.rooms.alike(self.room_word(side, granule))
     }
 
     fn begin_room(&self, side: Side, granule: u64, alike: u32) -> u32 {
-        let begun = |was: u64| match (RoomWord(was).room(), RoomWord(was).alike()) {
-            (Some(room), 0) => Some(RoomWord::new(room, alike).0),
-            _ => None,
-        };
-        let word = self.room_word(side, granule);
-        let was = word.fetch_update(Ordering::SeqCst, Ordering::Acquire, begun);
-        RoomWord(was.unwrap_or_else(|was| was)).alike()
+        self.rooms.begin(self.room_word(side, granule), alike)
     }
 
     fn mix_room(&self, side: Side, granule: u64) {
-        let mixed = |was: u64| RoomWord(was).room().map(|room| RoomWord::new(room, MIXED).0);
-        // If it is closed meanwhile, there is nothing left that could be mixed.
-        let word = self.room_word(side, granule);
-        let _ = word.fetch_update(Ordering::SeqCst, Ordering::Acquire, mixed);
+        self.rooms.mix(self.room_word(side, granule));
     }
 
     fn entry(&self, room: u32, member: usize) -> Cell {
-        Cell(self.entry_at(room, member).load(Ordering::Acquire))
+        Cell(self.rooms.entry(room, member).load(Ordering::Acquire))
     }
 
     fn set_entry(&self, room: u32, member: usize, cell: Cell) {
-        self.note_member(member);
-        self.entry_at(room, member).store(cell.0, Ordering::Release);
+        self.rooms.note_member(member);
+        self.rooms.entry(room, member).store(cell.0, Ordering::Release);
     }
 
     fn covers(&self, start: u64, end: u64) -> bool {
@@ -535,7 +371,7 @@ impl Planes for Shadow {
 
     fn use_slot(&self, slot: usize) -> bool {
         let reserved = self.reserved.load(Ordering::Acquire);
-        (slot + 1 < self.slots || self.reserve_rooms().is_some())
+        (slot + 1 < self.slots || self.rooms.reserve().is_some())
             && (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
     }
 
@@ -652,11 +488,11 @@ impl Planes for Shadow {
                 discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
             }
         }
-        discard(self.lock_table(slot), TICKS * 4);
-        if slot + 1 == self.slots && self.has_rooms.load(Ordering::Acquire) {
-            let mut pool = self.pool();
-            *pool = Pool::default();
-            discard_shared(self.rooms, ROOMS_SIZE);
+        // To the ends of its pages: behind it there is more than a page that is nobody's.
+        let (first, last) = (self.lock_table(slot), self.lock_table(slot) + TICKS * 4);
+        discard(first / PAGE * PAGE, last.next_multiple_of(PAGE) - first / PAGE * PAGE);
+        if slot + 1 == self.slots {
+            self.rooms.clear();
         }
     }
 }
@@ -676,7 +512,6 @@ impl Shadow {
     /// its thread has used. Stacks are used again and again, each time perhaps by a thread with another slot; without this
     /// there would be cells of every slot for every stack in the end. Those of the crowd, which is one slot, stay.
     fn clear_pages(&self, start: u64, end: u64) {
-        const PAGE: u64 = 1 << PAGE_BITS;
         let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
         if first >= last {
             return self.clear_lines(start, end);
@@ -713,11 +548,11 @@ impl Shadow {
             for side in [Side::Write, Side::Read] {
                 for slot in slots_of(self.sharers(side, line) & slots) {
                     let is_crowd = slot + 1 == self.slots;
-                    let has_rooms = self.sharers(side, line) & OLDER != 0;
+                    let has_rooms = has_room(self.sharers(Side::Read, line), side);
                     for granule in granules.clone() {
                         self.set_cell(slot, side, granule, Cell::EMPTY);
                         if is_crowd && has_rooms {
-                            self.close_room(side, granule);
+                            self.rooms.close(self.room_word(side, granule), granule);
                         } else if has_older && !is_crowd {
                             self.set_older(slot, side, granule, Cell::EMPTY);
                         }
@@ -763,7 +598,7 @@ fn reserve_as(start: u64, length: u64, sharing: i32) -> Option<()> {
 
 /// Reserves zeroed memory at exactly this place that a forked child does not have. A page that is read before it is written
 /// is the one that is written then; of private memory it would be another one, and all processors would have to be told.
-fn reserve_shared(start: u64, length: u64) -> Option<()> {
+pub fn reserve_shared(start: u64, length: u64) -> Option<()> {
     reserve_as(start, length, libc::MAP_SHARED)?;
     // SAFETY: our own mapping, which nobody needs in a child that has not made it anew.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_DONTFORK) };
@@ -771,7 +606,7 @@ fn reserve_shared(start: u64, length: u64) -> Option<()> {
 }
 
 /// Makes such memory zero again and gives its pages back.
-fn discard_shared(start: u64, length: u64) {
+pub fn discard_shared(start: u64, length: u64) {
     // SAFETY: as in `discard`.
     unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_REMOVE) };
 }

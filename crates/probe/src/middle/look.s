@@ -59,7 +59,6 @@
  or edx, [r9 + 4]
  .endif
  and edx, [rax + {others}]
- and edx, {slots}
  jnz 4f
 2:
  sub rdi, [rax + {looked}]
@@ -227,6 +226,20 @@ raddle_populate_\side:
  jnz 4b
 .endm
 
+# Those who share the line of the note r13, with its writers if it was read and with all if it was written: r11d the
+# slots, and marks above them, rdi where that stands. Uses rsi.
+.macro raddle_sharers
+ mov rdi, r13
+ shr rdi, 6
+ mov rsi, [rax + {sharers}]
+ lea rdi, [rsi + rdi * 8]
+ mov r11d, [rdi]
+ test r13b, 1
+ jnz .Lraddle_writers\@
+ or r11d, [rdi + 4]
+.Lraddle_writers\@:
+.endm
+
  .p2align 6
 raddle_noted_write:
  raddle_noted 0
@@ -251,23 +264,12 @@ raddle_look:
  shl edi, 4
  mov r13, [rax + rdi + {ring}]
  mov r8, [rax + rdi + {ring} + 8]
- mov rdi, r13
- shr rdi, 6
- mov rsi, [rax + {sharers}]
- lea rdi, [rsi + rdi * 8]
- mov r11d, [rdi]
- test r13b, 1
- jnz 2f
- or r11d, [rdi + 4]
-2:
- and r11d, [rax + {others}]
- jz 8f
+ raddle_sharers
  # Who is alone finds nothing of others, in whatever place.
- test r11d, {slots}
+ and r11d, [rax + {others}]
  jz 9f
- test r11d, r11d
+ cmp dword ptr [rdi], 0
  js 7f
- btr r11d, {older_bit}
  bsf rcx, r8
  and ecx, 56
 3:
@@ -281,21 +283,24 @@ raddle_look:
  lea r9d, [r11 - 1]
  and r11d, r9d
  jnz 3b
- # What lost its cell meanwhile was put elsewhere first, and the line marked: the cells have been read, now the mark, and
- # then what is older. Reads of the crowd are marked among the readers.
- mov rdi, r13
- shr rdi, 6
- mov rsi, [rax + {sharers}]
- lea rdi, [rsi + rdi * 8]
- mov r11d, [rdi]
+ # What lost its cell meanwhile was put elsewhere first, and the line marked: the cells have been read, now the marks, and
+ # then what is older: edx whose, all slots' or the crowd's or both. Rooms are marked among the readers.
+ raddle_sharers
+ cmp dword ptr [rdi], 0
+ js 7f
+ bt dword ptr [rdi], {older_bit}
+ sbb edx, edx
+ and edx, [rax + {older_of}]
+ mov r9d, {write_room}
  test r13b, 1
  jnz 2f
- or r11d, [rdi + 4]
+ mov r9d, {any_room}
 2:
- test r11d, r11d
- js 7f
- btr r11d, {older_bit}
- jnc 8f
+ test [rdi + 4], r9d
+ jz 2f
+ or edx, [rax + {rooms_of}]
+2:
+ and r11d, edx
  and r11d, [rax + {others}]
  jz 8f
 3:
@@ -333,7 +338,7 @@ raddle_look:
  ret
 9:
  # Unless every access to this memory may order threads.
- test r11d, {synchronises}
+ test dword ptr [rdi], {synchronises}
  jz 8b
 7:
  mov [rax + {looked}], r10

@@ -20,8 +20,8 @@ use crate::memory::shadow::CHUNK;
 use crate::trampoline;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
-use raddle_analyse::fast::protocol::{OLDER, SYNCHRONISES};
-use raddle_analyse::fast::{SLOTS, Side, journal};
+use raddle_analyse::fast::protocol::{OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
+use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
 use std::mem::offset_of;
@@ -581,6 +581,10 @@ raddle_middle_end:
     older_cells = const offset_of!(Middle, older_cells),
     older_bit = const OLDER.trailing_zeros(),
     older_mark = const OLDER,
+    older_of = const offset_of!(Middle, older_of),
+    rooms_of = const offset_of!(Middle, rooms_of),
+    write_room = const WRITE_ROOM,
+    any_room = const WRITE_ROOM | READ_ROOM,
     merges = const offset_of!(Middle, merges.start),
     merge_mask = const offset_of!(Middle, merges.mask),
     hash_shift = const HASH_SHIFT,
@@ -593,7 +597,6 @@ raddle_middle_end:
     row_mask = const offset_of!(Middle, rows.mask),
     own = const offset_of!(Middle, own),
     others = const offset_of!(Middle, others),
-    slots = const (1 << SLOTS) - 1,
     synchronises = const SYNCHRONISES,
     chunks = const offset_of!(Middle, chunks),
     chunks_age = const offset_of!(Middle, chunks_age),

@@ -90,8 +90,8 @@ impl<P: Planes> FastHybrid<P> {
         }
         let (then, stamp) = self.when(state, earlier.slot, earlier.cell.tick());
         let ordered = if earlier.slot == self.crowd.slot() {
-            let known = state.execution.known(now.thread, Order::Full);
-            known.get(stamp.chain.0 as usize).is_some_and(|known| stamp.tick <= *known)
+            let mut known = state.execution.known(now.thread, Order::Full);
+            known.nth(stamp.chain.0 as usize).is_some_and(|known| stamp.tick <= known)
         } else {
             earlier.cell.tick() <= now.standing.full(earlier.slot)
         };

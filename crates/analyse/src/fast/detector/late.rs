@@ -11,7 +11,7 @@
 use super::{FastHybrid, Now, Outcome};
 use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, GRANULE, LINE};
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, place, slots_of};
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_room, place, slots_of};
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
 use raddle_model::{Address, Event, EventKind, ThreadId};
@@ -60,8 +60,18 @@ impl<P: Planes> FastHybrid<P> {
             Side::Read => 0,
         };
         // Who is alone finds nothing of others, in whatever place.
-        if (writers | readers) & !(OLDER | SPECIAL) == 0 {
+        if writers & !(OLDER | SPECIAL) == 0 && slots_of(readers).next().is_none() {
             return true;
+        }
+        // Where there is more than cells they are looked at once, with the rest.
+        let has_cells_only = || {
+            let room = has_room(self.planes.sharers(Side::Read, line), Side::Write)
+                || side == Side::Write
+                    && has_room(self.planes.sharers(Side::Read, line), Side::Read);
+            !room && self.planes.sharers(Side::Write, line) & (OLDER | SPECIAL) == 0
+        };
+        if !has_cells_only() {
+            return false;
         }
         let no_conflict = |other_side, others| {
             slots_of(others).all(|slot| {
@@ -77,10 +87,7 @@ impl<P: Planes> FastHybrid<P> {
                 excluded
             })
         };
-        no_conflict(Side::Write, writers)
-            && no_conflict(Side::Read, readers)
-            && self.planes.sharers(Side::Write, line) & (OLDER | SPECIAL) == 0
-            && (side == Side::Read || self.planes.sharers(Side::Read, line) & OLDER == 0)
+        no_conflict(Side::Write, writers) && no_conflict(Side::Read, readers) && has_cells_only()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::fast::access::{LockSetId, UNLIKE};
 use crate::fast::cell::{GRANULE, LAST_TICK, LINE};
 use crate::fast::crowd::RUN_BITS;
 use crate::fast::journal::Journal;
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, slots_of};
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::order::{Ahead, Lock, after};
 use raddle_model::clock::{Chain, Stamp, VectorClock};
@@ -107,8 +107,8 @@ impl<P: Planes> FastHybrid<P> {
         standing.take_handed();
         own.section.begin(journal);
         own.began = true;
-        for (slot, tick) in own.full.ticks().iter().enumerate().take(self.crowd.slot()) {
-            standing.set_full(slot, self.in_cells(slot, *tick));
+        for (slot, tick) in own.full.ticks().enumerate().take(self.crowd.slot()) {
+            standing.set_full(slot, self.in_cells(slot, tick));
         }
         self.begin_tick(standing, &mut own, tick, (LockSetId(id), alike));
         true
@@ -205,11 +205,13 @@ impl<P: Planes> FastHybrid<P> {
                         cell.bytes() & bytes != 0 && !standing.knows(slot, cell.tick())
                     };
                     // What is in the crowd's rooms is looked at the long way.
-                    if slot == self.crowd.slot() && writers & OLDER != 0 {
+                    let is_crowd = slot == self.crowd.slot();
+                    if is_crowd && has_room(self.planes.sharers(Side::Read, line), Side::Write) {
                         return true;
                     }
                     unknown(self.planes.cell(slot, Side::Write, granule))
-                        || writers & OLDER != 0
+                        || !is_crowd
+                            && writers & OLDER != 0
                             && self.planes.older(slot, Side::Write, granule).is_some_and(unknown)
                 });
         });

@@ -134,7 +134,7 @@ impl<P: Planes> FastHybrid<P> {
         standing.set_member(&self.crowd, own);
         self.planes.set_locks(number, tick, locks);
         standing.set(number, tick, locks);
-        let known = |order| execution.known(thread, order).iter().copied().chain(repeat(0));
+        let known = |order| execution.known(thread, order).chain(repeat(0));
         let width = execution.width().min(self.crowd.slot());
         let known_in_both = known(Order::Weak).zip(known(Order::Full)).take(width);
         for (slot, (weak, full)) in known_in_both.enumerate() {
