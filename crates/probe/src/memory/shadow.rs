@@ -622,6 +622,7 @@ mod tests {
     use super::*;
     use raddle_analyse::fast::access::AccessId;
     use raddle_analyse::fast::cell::WHOLE;
+    use raddle_analyse::fast::protocol::WRITE_ROOM;
 
     #[test]
     fn what_is_cleared_is_clear_and_what_nobody_touched_is_left_alone() {
@@ -641,7 +642,7 @@ mod tests {
             shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
         }
         let with_room = (start + 7 * CHUNK + 8) / GRANULE;
-        shadow.add_sharers(Side::Write, with_room * GRANULE / LINE, OLDER);
+        shadow.add_sharers(Side::Read, with_room * GRANULE / LINE, WRITE_ROOM);
         let room = shadow.open_room(Side::Write, with_room).unwrap();
         shadow.set_entry(room, 70, cell);
         assert_eq!((0..8).map(touched).filter(|who| *who != 0).count(), 3);
@@ -662,8 +663,8 @@ mod tests {
             (None, Cell::EMPTY)
         );
         // The room is there for others.
-        assert!(shadow.pool().chunks.is_empty());
+        assert!(shadow.rooms.chunks(0..u64::MAX).is_empty());
         assert_eq!(shadow.open_room(Side::Read, with_room), Some(room));
-        assert_eq!(shadow.pool().chunks.len(), 1);
+        assert_eq!(shadow.rooms.chunks(0..u64::MAX).len(), 1);
     }
 }
