@@ -178,6 +178,7 @@ static void many(void)
 }
 
 static uint32_t inherited;
+static atomic_int given_away; /* who has given it away has said so */
 
 static void *inherits(void *unused)
 {
@@ -185,6 +186,8 @@ static void *inherits(void *unused)
 
     ready++;
     got = futex(&inherited, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+    while (!given_away)
+        usleep(1000);
     say("lock of another", got);
     say("is its own", (inherited & FUTEX_TID_MASK) == (uint32_t)gettid());
     say("unlock", futex(&inherited, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0));
@@ -208,6 +211,7 @@ static void inheriting(void)
     nanosleep(&while_, NULL);
     say("is wanted", (inherited & FUTEX_WAITERS) != 0);
     say("unlock", futex(&inherited, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0));
+    given_away = 1;
     pthread_join(thread, NULL);
     say("unlock what is another's", futex(&inherited, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0));
 }
