@@ -73,7 +73,8 @@ fn served(server: &Server, watched: Option<&Path>, scratch: &Scratch) -> (String
     }
     let mut client = Command::new("socat")
         .args(["-t30", "-"])
-        .arg(format!("UNIX-CONNECT:{}", socket.display()))
+        // The socket is there a moment before the server listens.
+        .arg(format!("UNIX-CONNECT:{},retry=100,interval=0.1", socket.display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
