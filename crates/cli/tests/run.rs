@@ -155,6 +155,43 @@ fn a_clean_program_ends_as_it_would_and_is_told_what_was_looked_at() {
     assert!(summary["locks"].as_u64().unwrap() >= 1, "{summary}");
 }
 
+/// What a program with one thread does to memory is not looked at: before it makes another, and after it has joined all. What
+/// it does beside another is, also when it has been alone before.
+#[test]
+fn who_is_alone_is_not_looked_at() {
+    const ROUNDS: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+enum { MANY = 10000 };
+static volatile long numbers[MANY];
+static int ends[2];
+static void fill(void) { for (int i = 0; i < MANY; i++) numbers[i] = i; }
+static void *wait_for_word(void *unused) { char word; return read(ends[0], &word, 1) == 1 ? unused : &ends; }
+int main(void) {
+    pthread_t thread;
+    pipe(ends);
+    fill();
+    for (int round = 0; round < 2; round++) {
+        pthread_create(&thread, NULL, wait_for_word, NULL);
+        BESIDE;
+        write(ends[1], "", 1);
+        pthread_join(thread, NULL);
+        for (int i = 0; i < MANY; i++) numbers[i]++;
+    }
+    return 0;
+}
+"#;
+    let looked_at = |beside: &str| -> Option<u64> {
+        let scratch = compiled(&ROUNDS.replace("BESIDE", beside), "")?;
+        run(&scratch, &["--out", "out"]).exits(0);
+        report(&scratch.path("out/report.json"))["summary"]["accesses"].as_u64()
+    };
+    let Some(alone) = looked_at("") else { return };
+    assert!(alone < 1000, "{alone} accesses of a thread that is alone");
+    let beside = looked_at("fill()").unwrap();
+    assert!(beside >= 2 * 10_000, "{beside} accesses beside another thread");
+}
+
 #[test]
 fn each_detector_can_be_chosen() {
     let Some(scratch) = compiled(RACY, "return 0") else { return };

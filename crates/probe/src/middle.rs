@@ -18,6 +18,7 @@ use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
 use raddle_analyse::fast::crowd::MEMBERS;
+use raddle_analyse::fast::protocol::EVERY_SLOT;
 use raddle_analyse::fast::{Cell, Journal, Planes, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
@@ -33,8 +34,6 @@ const OPEN: usize = 32;
 const CHUNKS: usize = 1 << 12;
 /// A word of theirs has the chunk's number, which has so many bits, and five more, below its age.
 const CHUNKS_AGE_AT: u32 = ADDRESS_BITS - CHUNK.trailing_zeros() + 5;
-/// The slots among sharers.
-const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 /// Slots that [`Middle`] has room for.
 const ROOM: usize = 32;
 /// Accesses that are remembered for a thread.
@@ -368,7 +367,7 @@ impl Middle {
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
         self.member = standing.member();
-        self.others = EVERY_SLOT & if standing.is_in_crowd() { !0 } else { !self.own };
+        self.others = EVERY_SLOT & !standing.own_slots();
         if let Some(member) = self.member.checked_sub(1) {
             self.entries = self.rooms + rooms::entry_offset(member as usize);
         }

@@ -1,6 +1,7 @@
 //! The detector: plain accesses through planes, everything else behind a lock.
 
 mod judge;
+mod keep;
 mod late;
 mod memory;
 mod quick;
@@ -15,19 +16,18 @@ use crate::fast::SLOTS;
 use crate::fast::access::{
     AccessId, Accesses, Description, LockSetId, LockSets, Record, Successors,
 };
-use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, WHOLE, granules, lines};
+use crate::fast::cell::{Cell, GRANULE, LINE, WHOLE, granules, lines};
 use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
-    OLDER, Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, set_aside, share,
-    slots_of,
+    Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, share, slots_of,
 };
-use crate::fast::special::{KEPT, Kept, Specials};
+use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race, Values};
 use crate::order::Shards;
-use crate::touch::{Kind, PlainReads, kind_within};
+use crate::touch::Kind;
 use raddle_model::finding::Finding;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::FxHashMap;
@@ -329,7 +329,7 @@ impl<P: Planes> FastHybrid<P> {
         let writers =
             look(&self.planes, now.standing, side, part, |s| self.suspect(now, s, &mut suspects));
         if writers & SPECIAL != 0
-            && !self.is_alone(now.standing, part.0 / LINE)
+            && !self.is_alone(now.standing, side, part.0 / LINE)
             && self.look_at_special(now, side, part, &mut suspects)
         {
             return Outcome::Synchronises;
@@ -340,14 +340,17 @@ impl<P: Planes> FastHybrid<P> {
         Outcome::Done
     }
 
-    /// Has nobody else to do with a line? Then what is kept of it beside its cells is the thread's own: whoever has
-    /// something there is among its sharers. But where accesses synchronise, each is to be seen.
-    fn is_alone(&self, standing: &Standing, line: u64) -> bool {
-        // To a member of the crowd the others of its slot are others.
-        let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
-        let sharers =
-            self.planes.sharers(Side::Write, line) | self.planes.sharers(Side::Read, line);
-        sharers & !own & !(OLDER | SPECIAL) == 0
+    /// Has nobody else done anything to a line that an access of this side could race with? Then what is kept of it beside its
+    /// cells is the thread's own, too: whoever has something there is among its sharers. But where accesses synchronise, each
+    /// is to be seen.
+    fn is_alone(&self, standing: &Standing, side: Side, line: u64) -> bool {
+        let writers = self.planes.sharers(Side::Write, line);
+        let readers = match side {
+            Side::Write => self.planes.sharers(Side::Read, line),
+            Side::Read => 0,
+        };
+        let mut others = slots_of((writers | readers) & !standing.own_slots());
+        others.next().is_none() && writers & SYNCHRONISES == 0
     }
 
     /// Any other event, and accesses that may synchronise. `journal`: what its thread touched last.
@@ -476,129 +479,6 @@ impl<P: Planes> FastHybrid<P> {
             std::hint::spin_loop();
         }
         self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Puts an access into a cell of its own; what was there and is not stood for is handed to `keep`
-    /// before it is overwritten.
-    fn restamp(
-        &self,
-        standing: &Standing,
-        side: Side,
-        granule: u64,
-        (bytes, access): (Bytes, AccessId),
-        keep: impl FnOnce(Cell),
-    ) {
-        let (slot, at) = (standing.slot(), (side, granule));
-        let place = place(&self.planes, standing, side, granule);
-        let put = |bytes, access| {
-            let new = Cell::new(standing.tick(), bytes, access);
-            place.set(&self.planes, standing, at, new);
-        };
-        let old = place.get(&self.planes, standing, at);
-        if old == Cell::EMPTY {
-            return put(bytes, access);
-        }
-        if old.tick() == standing.tick() {
-            let merged = self.accesses.merge(old.access(), old.bytes(), access, bytes);
-            return put(old.bytes() | bytes, merged);
-        }
-        if old.tick() <= standing.settled() {
-            return put(bytes, access);
-        }
-        let lost = if self.locks.within(standing.locks(), self.planes.locks(slot, old.tick())) {
-            old.bytes() & !bytes
-        } else {
-            old.bytes()
-        };
-        if lost != 0 {
-            keep(old.only(lost));
-        }
-        put(bytes, access);
-    }
-
-    /// Puts an access that loses its cell where it is still found: among the older ones, or, if that
-    /// place is taken by one that it does not stand for, among the kept ones.
-    fn make_room(
-        &self,
-        (slot, side, granule): (usize, Side, u64),
-        cell: Cell,
-        mut keeps: impl FnMut(Keeping) -> bool,
-    ) {
-        if !keeps(Keeping::Older) {
-            return;
-        }
-        let set_aside = || set_aside(&self.planes, (slot, side, granule), cell);
-        // The crowd has its rooms where others have older accesses.
-        let older = match slot == self.crowd.slot() {
-            true => None,
-            false => self.planes.older(slot, side, granule),
-        };
-        if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
-            return set_aside();
-        }
-        if !keeps(Keeping::Special) {
-            return;
-        }
-        let mut state = self.lock();
-        if older.is_some_and(|older| older.tick() <= self.settled(&state, slot, cell.tick())) {
-            set_aside();
-        } else {
-            self.keep(&mut state, slot, granule, cell);
-        }
-    }
-
-    /// What a slot has of a granule beside its newest access. Planes that were never written are not
-    /// read: that would cost the kernel a page.
-    fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell> {
-        let marked = slot != self.crowd.slot()
-            && self.planes.sharers(Side::Write, granule * GRANULE / LINE) & OLDER != 0;
-        let older = if marked { self.planes.older(slot, side, granule) } else { None };
-        older.filter(|cell| *cell != Cell::EMPTY)
-    }
-
-    /// Does one cell of a slot and side stand for another from before it?
-    fn succeeds(&self, slot: usize, cell: Cell, older: Cell) -> bool {
-        let held = |cell: Cell| self.planes.locks(slot, cell.tick());
-        older.bytes() & !cell.bytes() == 0
-            && (older == Cell::EMPTY || self.locks.within(held(cell), held(older)))
-    }
-
-    /// Keeps an access that loses its cell, unless nothing can race with it any more.
-    fn keep(&self, state: &mut State, slot: usize, granule: u64, cell: Cell) {
-        let settled = self.settled(state, slot, cell.tick());
-        if cell.tick() <= settled {
-            return;
-        }
-        self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
-            let new = Kept { slot, tick: cell.tick(), bytes, access: one };
-            let special = state.specials.entry(granule);
-            special.keep(new, self.most_kept(), |old| self.stands_for(&new, old, settled));
-        });
-        self.planes.add_sharers(Side::Write, granule * GRANULE / LINE, SPECIAL);
-    }
-
-    /// Does a newer kept access make an older one superfluous?
-    fn stands_for(&self, new: &Kept, old: &Kept, settled: u32) -> bool {
-        if old.slot != new.slot || !self.is_of_same(new.slot, new.tick, old.tick) {
-            return false;
-        }
-        let (Some(n), Some(o)) = (self.accesses.one(new.access), self.accesses.one(old.access))
-        else {
-            return false;
-        };
-        let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
-        let held = |kept: &Kept| self.planes.locks(kept.slot, kept.tick);
-        old.tick <= settled || kinds && self.locks.within(held(new), held(old))
-    }
-
-    /// So many accesses are kept of a granule.
-    fn most_kept(&self) -> usize {
-        KEPT.max(2 * self.crowd.members())
-    }
-
-    /// Are two ticks of a slot of the same chain?
-    fn is_of_same(&self, slot: usize, a: u32, b: u32) -> bool {
-        slot != self.crowd.slot() || self.crowd.owner(a) == self.crowd.owner(b)
     }
 
     /// Is any granule of these bytes accessed atomically?

@@ -41,7 +41,7 @@ pub const SYNCHRONISES: u32 = 1 << 29;
 pub const READ_ROOM: u32 = 1 << 30;
 pub const WRITE_ROOM: u32 = 1 << 29;
 /// The slots among sharers.
-const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
+pub const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 const _: () = assert!(EVERY_SLOT & (SPECIAL | OLDER | SYNCHRONISES) == 0);
 const _: () = assert!(EVERY_SLOT & (READ_ROOM | WRITE_ROOM) == 0);
 
@@ -299,8 +299,7 @@ pub fn look<P: Planes>(
     mut suspect: impl FnMut(Suspect),
 ) -> u32 {
     let line = start / LINE;
-    // To a member of the crowd the others of its slot are others.
-    let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
+    let own = standing.own_slots();
     let others = |side| planes.sharers(side, line) & !own;
     let later = side;
     let mut visit = |side, others, age| {

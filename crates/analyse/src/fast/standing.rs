@@ -91,6 +91,12 @@ impl Standing {
         self.slot.load(Relaxed) as usize
     }
 
+    /// The slots that are its own, as a mask: none for a member of the crowd, to whom the others of its slot are others.
+    #[inline]
+    pub fn own_slots(&self) -> u32 {
+        if self.is_in_crowd() { 0 } else { 1 << self.slot() }
+    }
+
     /// The locks held.
     #[inline]
     pub fn locks(&self) -> LockSetId {

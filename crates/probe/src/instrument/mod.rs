@@ -147,10 +147,16 @@ impl Instrumentation {
         self.solo.load(Ordering::Relaxed)
     }
 
-    /// There is one thread again. True when code that was built before is to go: not when that has been so too often.
+    /// May it come to be so again? Not when that has been too often.
+    pub fn may_be_solo(&self) -> bool {
+        self.may_be_solo && self.solos.load(Ordering::Relaxed) < SOLOS
+    }
+
+    /// There is one thread again. True when that is news, and code that was built before is to go.
     pub fn begin_solo(&self) -> bool {
-        let begins = self.may_be_solo && self.solos.fetch_add(1, Ordering::Relaxed) < SOLOS;
-        begins && !self.solo.swap(true, Ordering::Relaxed)
+        let begins = !self.solo.swap(true, Ordering::Relaxed);
+        self.solos.fetch_add(u32::from(begins), Ordering::Relaxed);
+        begins
     }
 
     /// There is going to be a second thread. True when that is news, and code that was built before must go.

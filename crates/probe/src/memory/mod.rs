@@ -50,8 +50,7 @@ impl Reservation {
 
     /// Reserves so many bytes each, all in one mapping.
     pub fn several<const N: usize>(lengths: [usize; N]) -> Option<[Reservation; N]> {
-        const PAGE: usize = 1 << shadow::PAGE_BITS;
-        let pages = |length: &usize| length.next_multiple_of(PAGE);
+        let pages = |length: &usize| length.next_multiple_of(shadow::PAGE as usize);
         let mapping = Arc::new(Mapping::new(lengths.iter().map(pages).sum())?);
         let mut at = mapping.start;
         Some(lengths.map(|length| {

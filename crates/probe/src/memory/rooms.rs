@@ -234,7 +234,7 @@ impl Rooms {
     }
 }
 
-// The probe cannot be run by tests: the compiler is asked.
+// What the assembly relies on; the compiler is asked.
 const _: () = {
     let mut room = 1;
     while room < ROOMS as u32 {

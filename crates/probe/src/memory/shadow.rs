@@ -629,7 +629,7 @@ mod tests {
         // Where there is no address space for it, there is nothing to test.
         let Some(shadow) = Shadow::new() else { return };
         let crowd = shadow.slots - 1;
-        assert!(shadow.use_slot(crowd));
+        assert!(shadow.use_slot(crowd), "in a fixed layout (setarch -R) there is room");
         let Some(memory) = Reservation::new(1 << 20) else { return };
         let start = memory.start().next_multiple_of(CHUNK);
         let (chunk, end) = (start / CHUNK, start + 8 * CHUNK);

@@ -160,8 +160,12 @@ fn take_birth(probe: &Probe, id: u32) -> Option<Birth> {
 /// Another thread was joined. If nobody else is left and nothing that others did can race any more, code goes on without what
 /// only matters beside other threads.
 pub fn joined(probe: &Probe, thread: &ThreadState) {
-    let solo = probe.analysis.as_ref().is_some_and(|analysis| analysis.is_solo(thread.id));
-    if solo && births(probe).is_empty() && probe.instrumentation.begin_solo() {
+    let is_solo = || probe.analysis.as_ref().is_some_and(|analysis| analysis.is_solo(thread.id));
+    if probe.instrumentation.may_be_solo()
+        && births(probe).is_empty()
+        && is_solo()
+        && probe.instrumentation.begin_solo()
+    {
         process::rebuild_everything_later();
     }
 }

@@ -52,17 +52,15 @@ impl<P: Planes> FastHybrid<P> {
     /// Is it certain that nobody else has anything to do with these bytes?
     fn is_quiet(&self, standing: &Standing, side: Side, granule: u64, bytes: Bytes) -> bool {
         let line = granule * GRANULE / LINE;
-        // To a member of the crowd the others of its slot are others.
-        let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
+        if self.is_alone(standing, side, line) {
+            return true;
+        }
+        let own = standing.own_slots();
         let writers = self.planes.sharers(Side::Write, line) & !own;
         let readers = match side {
             Side::Write => self.planes.sharers(Side::Read, line) & !own,
             Side::Read => 0,
         };
-        // Who is alone finds nothing of others, in whatever place.
-        if writers & !(OLDER | SPECIAL) == 0 && slots_of(readers).next().is_none() {
-            return true;
-        }
         // Where there is more than cells they are looked at once, with the rest.
         let has_cells_only = || {
             let room = has_room(self.planes.sharers(Side::Read, line), Side::Write)

@@ -197,8 +197,7 @@ impl<P: Planes> FastHybrid<P> {
                 return;
             }
             let writers = self.planes.sharers(Side::Write, line);
-            // To a member of the crowd the others of its slot are others.
-            let own = if standing.is_in_crowd() { 0 } else { 1 << standing.slot() };
+            let own = standing.own_slots();
             handed = writers & SPECIAL != 0
                 || slots_of(writers & !own).any(|slot| {
                     let unknown = |cell: crate::fast::Cell| {
