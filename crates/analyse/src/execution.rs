@@ -6,13 +6,13 @@
 use crate::handover::Values;
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
-use crate::order::{Ahead, Order, Orders, Shards};
+use crate::order::{Ahead, Clocks, Lock, Order, Orders, Shards};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::finding::{Certainty, Finding, FindingKind, Rule};
 use raddle_model::lockset::{HeldLock, LockSet};
-use raddle_model::{AccessKind, Address, Event, EventKind, Family, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, Family, SyncObject, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -301,9 +301,14 @@ impl Execution {
         self.held.each(thread)
     }
 
-    /// See [`Orders::shards`].
-    pub fn shards(&self) -> &Arc<Shards> {
-        self.orders.shards()
+    /// See [`Orders::locks`].
+    pub fn shards(&self) -> &Arc<Shards<Address, Lock>> {
+        self.orders.locks()
+    }
+
+    /// See [`Orders::released`].
+    pub fn released(&self) -> &Arc<Shards<SyncObject, Clocks>> {
+        self.orders.released()
     }
 
     /// Threads whose locks an event may concern: those that hold them, and those that did when they were last
@@ -336,21 +341,24 @@ impl Execution {
         }
     }
 
-    /// Where a thread stands that may follow locks by itself, and the one lock it holds, if any.
-    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock, Option<HeldLock>)> {
+    /// Where a thread stands that may go on by itself, and the one lock it holds, if any.
+    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &Clocks, Option<HeldLock>)> {
         let asked = self.lock_order.as_ref().is_some_and(|order| order.has_asked(thread));
         if asked || !self.unjudged.is_calm() {
             return None;
         }
         let holds = self.held.one_at_most(thread)?;
-        let (stamp, full) = self.orders.alone(thread)?;
-        Some((stamp, full, holds))
+        let (stamp, clocks) = self.orders.alone(thread)?;
+        Some((stamp, clocks, holds))
     }
 
-    /// A thread that stood alone has gone on by itself, and now holds this.
-    pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead, holds: Option<HeldLock>) {
+    /// A thread that stood alone has gone on by itself.
+    pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead) {
+        let sections = ahead.sections;
         self.orders.catch_up(thread, ahead);
-        self.held.catch_up(thread, holds);
+        if let Some(sections) = sections {
+            self.held.catch_up(thread, sections.open);
+        }
     }
 
     /// Does a thread hold any lock?

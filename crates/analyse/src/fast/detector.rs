@@ -26,10 +26,10 @@ use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race, Values};
-use crate::order::Shards;
+use crate::order::{Clocks, Lock, Shards};
 use crate::touch::Kind;
 use raddle_model::finding::Finding;
-use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
+use raddle_model::{AccessKind, Address, Event, EventKind, SyncObject, ThreadId};
 use rustc_hash::FxHashMap;
 use section::Section;
 use smallvec::SmallVec;
@@ -72,8 +72,9 @@ pub struct FastHybrid<P> {
     found: AtomicUsize,
     /// Who shares the last slot.
     crowd: Arc<Crowd>,
-    /// Locks, for threads that follow them by themselves ([`quick`]).
-    shards: Arc<Shards>,
+    /// Locks and channels, for threads that follow them by themselves ([`quick`]).
+    shards: Arc<Shards<Address, Lock>>,
+    released: Arc<Shards<SyncObject, Clocks>>,
     handovers: bool,
     values: Values,
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
@@ -126,6 +127,7 @@ impl<P: Planes> FastHybrid<P> {
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
         let crowd = Arc::new(Crowd::new(planes.slots()));
         let (shards, handovers) = (Arc::clone(execution.shards()), execution.follows_handovers());
+        let released = Arc::clone(execution.released());
         let values = execution.values();
         let state = State {
             used: 0,
@@ -146,6 +148,7 @@ impl<P: Planes> FastHybrid<P> {
             found: AtomicUsize::new(0),
             crowd,
             shards,
+            released,
             handovers,
             values,
             bases: Default::default(),

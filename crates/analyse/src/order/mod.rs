@@ -22,21 +22,23 @@ mod barrier;
 mod condition;
 mod locks;
 mod sections;
+mod shards;
 mod task;
 mod thread;
 
 pub use condition::ConditionRule;
-pub use locks::{Lock, LockSetName, Shards};
+pub use locks::{Lock, LockSetName};
+pub use shards::Shards;
 pub use thread::{Tenure, after};
 
 use crate::held::LockChange;
 use atomic::Atomics;
 use barrier::Barriers;
 use condition::Conditions;
-use locks::Locks;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, SyncObject, ThreadId};
+use shards::Register;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,12 +64,14 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    fn join(&mut self, other: &Clocks) {
+    /// From now on all that `other` knows to have passed has passed.
+    pub fn join(&mut self, other: &Clocks) {
         self.full.join(&other.full);
         self.weak.join(&other.weak);
     }
 
-    fn raise(&mut self, stamp: Stamp) {
+    /// From now on this tick, and all before it, have passed.
+    pub fn raise(&mut self, stamp: Stamp) {
         self.full.raise(stamp);
         self.weak.raise(stamp);
     }
@@ -91,9 +95,18 @@ impl Clocks {
 pub struct Ahead {
     /// It is in this tick of its chain.
     pub tick: u64,
-    /// What it comes after in the full order.
-    pub full: VectorClock,
-    /// It has begun a critical section.
+    /// What it comes after.
+    pub clocks: Clocks,
+    /// How often it gave to or took from others in the weak order.
+    pub exchanges: u64,
+    /// Absent if it has neither taken nor released a lock.
+    pub sections: Option<AheadSections>,
+}
+
+/// The critical sections of a thread that went on by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct AheadSections {
+    /// It has begun one.
     pub began: bool,
     /// It is in one, of this lock.
     pub open: Option<HeldLock>,
@@ -103,7 +116,8 @@ pub struct Ahead {
 #[derive(Debug)]
 pub struct Orders {
     threads: Threads,
-    locks: Locks,
+    /// Those that were ever released.
+    locks: Register<Address, Lock>,
     /// What a lock had published before a thread that does not hold it released it; and after.
     foreign: BTreeMap<ThreadId, (Address, [VectorClock; 2])>,
     /// Locks that hand over: their edges are in both orders.
@@ -111,7 +125,7 @@ pub struct Orders {
     /// What was released to queues and not yet taken.
     queues: BTreeMap<Address, VecDeque<Clocks>>,
     /// What was released to objects that are nothing else.
-    released: BTreeMap<SyncObject, Clocks>,
+    released: Register<SyncObject, Clocks>,
     semaphores: BTreeMap<Address, Clocks>,
     onces: BTreeMap<Address, Clocks>,
     barriers: Barriers,
@@ -140,11 +154,11 @@ impl Orders {
     ) -> Orders {
         Orders {
             threads: Threads::new(few, limit),
-            locks: Locks::default(),
+            locks: Register::default(),
             foreign: BTreeMap::new(),
             handing: BTreeSet::new(),
             queues: BTreeMap::new(),
-            released: BTreeMap::new(),
+            released: Register::default(),
             semaphores: BTreeMap::new(),
             onces: BTreeMap::new(),
             barriers: Barriers::default(),
@@ -183,8 +197,13 @@ impl Orders {
     }
 
     /// The locks, for whoever follows one of them by itself.
-    pub fn shards(&self) -> &Arc<Shards> {
+    pub fn locks(&self) -> &Arc<Shards<Address, Lock>> {
         self.locks.shards()
+    }
+
+    /// The same for what is released to objects that are nothing else.
+    pub fn released(&self) -> &Arc<Shards<SyncObject, Clocks>> {
+        self.released.shards()
     }
 
     /// Those who hold a lock, as far as is kept with it: see [`Orders::set_holders`].
@@ -195,7 +214,7 @@ impl Orders {
 
     /// The same for all locks that lie in `bytes`.
     pub fn holders_within(&self, bytes: &Range<u64>) -> Vec<ThreadId> {
-        self.locks.within(bytes).flat_map(|lock| self.holders(lock)).collect()
+        self.locks.within(addresses(bytes)).flat_map(|lock| self.holders(lock)).collect()
     }
 
     /// Keeps with a lock that was ever released who holds it.
@@ -203,24 +222,28 @@ impl Orders {
         self.locks.with(lock, |lock| lock.holders = all.collect());
     }
 
-    /// Has a thread done by itself what this says? It was alone in its chain since [`Orders::alone`].
+    /// A thread has done by itself what this says. It was alone in its chain since [`Orders::alone`].
     pub fn catch_up(&mut self, thread: ThreadId, ahead: Ahead) {
+        let Some(AheadSections { began, open }) = ahead.sections else {
+            self.threads.catch_up(thread, ahead);
+            return;
+        };
         // What it was in before it has left, in the tick that was known.
         let (sections, stamp) = self.threads.sections_mut(thread);
-        if ahead.began || ahead.open.is_none() {
+        if began || open.is_none() {
             sections.end_all(stamp);
         }
-        self.threads.catch_up(thread, ahead.tick, ahead.full);
-        if let Some(held) = ahead.open.filter(|_| ahead.began) {
+        self.threads.catch_up(thread, ahead);
+        if let Some(held) = open.filter(|_| began) {
             let (sections, stamp) = self.threads.sections_mut(thread);
             sections.begin((held.lock, held.mode), stamp);
         }
-        self.conditions.catch_up(thread, ahead.began, ahead.open.is_some());
+        self.conditions.catch_up(thread, began, open.is_some());
     }
 
-    /// Where a thread stands that may follow locks by itself: nobody counts in its chain beside it, and no
+    /// Where a thread stands that may go on by itself: nobody counts in its chain beside it, and no
     /// event of its past is still to be decided.
-    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock)> {
+    pub fn alone(&self, thread: ThreadId) -> Option<(Stamp, &Clocks)> {
         let decided = !self.foreign.contains_key(&thread) && !self.is_undecided(thread);
         self.threads.alone(thread).filter(|_| decided)
     }
@@ -361,16 +384,12 @@ impl Orders {
 
     /// Memory comes or goes: synchronisation objects that lay there are no more.
     pub fn forget(&mut self, bytes: Range<u64>) {
-        self.locks.forget(&bytes);
+        self.locks.forget(addresses(&bytes));
         forget_in(&mut self.semaphores, &bytes);
         forget_in(&mut self.onces, &bytes);
         forget_in(&mut self.queues, &bytes);
-        let objects = SyncObject::Address(Address(bytes.start))
-            ..SyncObject::Address(Address(bytes.end.max(bytes.start)));
-        let gone: Vec<SyncObject> = self.released.range(objects).map(|(at, _)| *at).collect();
-        for at in gone {
-            self.released.remove(&at);
-        }
+        let Range { start, end } = addresses(&bytes);
+        self.released.forget(SyncObject::Address(start)..SyncObject::Address(end));
         let spun: Vec<u64> = self.spun_on.range(bytes.clone()).copied().collect();
         for at in spun {
             self.spun_on.remove(&at);
@@ -483,10 +502,8 @@ impl Orders {
                 let taken = self.queues.get_mut(queue).and_then(VecDeque::pop_front);
                 self.threads.acquire(thread, taken.as_ref());
             }
-            Release { object } => {
-                self.threads.release(thread, self.released.entry(*object).or_default());
-            }
-            Acquire { object } => self.threads.acquire(thread, self.released.get(object)),
+            Release { object } => self.release_to(thread, *object),
+            Acquire { object } => self.acquire_from(thread, *object),
             LockHandsOver { lock } => {
                 self.hand_over(*lock);
             }
@@ -601,10 +618,20 @@ impl Orders {
         });
     }
 
+    fn release_to(&mut self, thread: ThreadId, object: SyncObject) {
+        let Orders { released, threads, .. } = self;
+        released.entry(object, |clocks| threads.release(thread, clocks));
+    }
+
+    fn acquire_from(&mut self, thread: ThreadId, object: SyncObject) {
+        let Orders { released, threads, .. } = self;
+        released.with(object, |clocks| threads.acquire(thread, Some(clocks)));
+    }
+
     /// Who takes a lock comes after what [`Lock::before`] says.
     fn acquire_lock(&mut self, thread: ThreadId, lock: Address, mode: LockMode) {
         if self.handing.contains(&lock) {
-            self.threads.acquire(thread, self.released.get(&SyncObject::Address(lock)));
+            self.acquire_from(thread, SyncObject::Address(lock));
         }
         let Orders { locks, threads, .. } = self;
         locks.with(lock, |lock| {
@@ -619,8 +646,7 @@ impl Orders {
         }
         let hands_over = self.handing.contains(&lock);
         if hands_over {
-            let released = self.released.entry(SyncObject::Address(lock)).or_default();
-            self.threads.release(thread, released);
+            self.release_to(thread, SyncObject::Address(lock));
         }
         let Orders { locks, threads, .. } = self;
         locks.entry(lock, |lock| {
@@ -628,6 +654,10 @@ impl Orders {
             threads.release_full(thread, lock.of(mode));
         });
     }
+}
+
+fn addresses(bytes: &Range<u64>) -> Range<Address> {
+    Address(bytes.start)..Address(bytes.end)
 }
 
 /// Removes what lies in `bytes` from a map by address.

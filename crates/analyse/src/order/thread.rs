@@ -15,8 +15,8 @@
 //! counts as ordered with what the other did. That can miss a race. Threads alive at once have a chain each,
 //! up to a second, much larger limit.
 
-use super::Clocks;
 use super::sections::Sections;
+use super::{Ahead, Clocks};
 use raddle_model::ThreadId;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use rustc_hash::FxHashMap;
@@ -173,10 +173,10 @@ impl Threads {
     }
 
     /// See [`super::Orders::alone`].
-    pub(super) fn alone(&self, thread: ThreadId) -> Option<(Stamp, &VectorClock)> {
+    pub(super) fn alone(&self, thread: ThreadId) -> Option<(Stamp, &Clocks)> {
         let Thread { clocks, seat, .. } = self.threads.get(&thread)?;
         let stamp = seat.as_ref()?.stamp;
-        (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, &clocks.full))
+        (self.chains[stamp.chain.0 as usize].members == 1).then_some((stamp, clocks))
     }
 
     /// What a thread, which may be gone, has come after in the weak order, and its critical sections.
@@ -195,13 +195,18 @@ impl Threads {
     }
 
     /// See [`super::Orders::catch_up`].
-    pub(super) fn catch_up(&mut self, thread: ThreadId, tick: u64, full: VectorClock) {
-        let (clocks, seat, chains) = self.seated_with_chains(thread);
+    pub(super) fn catch_up(
+        &mut self,
+        thread: ThreadId,
+        Ahead { tick, clocks, exchanges, .. }: Ahead,
+    ) {
+        let (known, seat, chains) = self.seated_with_chains(thread);
         let chain = &mut chains[seat.stamp.chain.0 as usize];
         debug_assert!(chain.members == 1 && chain.tick <= tick);
         (chain.tick, seat.stamp.tick) = (tick, tick);
-        clocks.full = full;
-        clocks.raise(seat.stamp);
+        *known = clocks;
+        known.raise(seat.stamp);
+        self.threads.entry(thread).or_default().version += exchanges;
     }
 
     /// A thread's clocks, if it has done anything.

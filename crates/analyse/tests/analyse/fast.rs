@@ -231,9 +231,14 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
             return;
         }
     }
-    let of_lock =
-        matches!(event.kind, EventKind::LockAcquired { .. } | EventKind::LockReleased { .. });
-    if of_lock {
+    let may_be_quick = matches!(
+        event.kind,
+        EventKind::LockAcquired { .. }
+            | EventKind::LockReleased { .. }
+            | EventKind::Release { .. }
+            | EventKind::Acquire { .. }
+    );
+    if may_be_quick {
         let standing = standing.get_or_insert_with(|| detector.standing(event.thread));
         if detector.quickly(standing, event, journal) {
             return;

@@ -180,6 +180,9 @@ fn edges(events: &[Event], held: &[Held]) -> (Vec<Vec<Edge>>, Vec<BTreeSet<u64>>
                 both.map(|from| Edge { from: *from, full_only: false }).collect()
             }
             SemaphoreAcquired { .. } => from(false, &|e| matches!(e.kind, SemaphorePost { .. })),
+            Acquire { object: from_it } => {
+                from(false, &|e| matches!(&e.kind, Release { object } if object == from_it))
+            }
             OnceBegin { .. } | OncePassed { .. } => {
                 from(false, &|e| matches!(e.kind, OnceEnd { .. }))
             }

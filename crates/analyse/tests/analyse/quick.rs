@@ -1,11 +1,11 @@
-//! Locks that threads follow by themselves: when they may, when they must not, and that nothing is lost when
+//! Locks and channels that threads follow by themselves: when they may, when they must not, and that nothing is lost when
 //! they really run.
 
 use crate::fast::{START, SmallPlanes, access, detector_with};
 use raddle_analyse::Options;
 use raddle_analyse::fast::{FastHybrid, Journal, Outcome, Standing};
 use raddle_model::{
-    AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, ThreadId,
+    AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, StackId, SyncObject, ThreadId,
 };
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::scope;
@@ -67,6 +67,14 @@ impl<'a> Actor<'a> {
         self.does(EventKind::LockReleased { lock: Address(lock), mode: None })
     }
 
+    fn sends(&mut self) -> bool {
+        self.does(EventKind::Release { object: CHANNEL })
+    }
+
+    fn receives(&mut self) -> bool {
+        self.does(EventKind::Acquire { object: CHANNEL })
+    }
+
     fn touches(&mut self, kind: AccessKind, at: u64) {
         let place = 1 + at * 2 + u64::from(kind == AccessKind::Write);
         let size = 8;
@@ -97,6 +105,7 @@ fn event(thread: ThreadId, place: u64, kind: EventKind) -> Event {
 
 const LOCK: u64 = 0x9000;
 const OTHER: u64 = 0x9100;
+const CHANNEL: SyncObject = SyncObject::Channel(1);
 
 #[test]
 fn a_lock_that_was_released_is_followed_quickly() {
@@ -134,6 +143,48 @@ fn readers_of_one_lock_go_beside_each_other() {
     assert!(one.shares(LOCK));
     assert!(!two.takes(LOCK), "somebody is in the way");
     assert!(!one.gives(LOCK), "it was taken away");
+}
+
+#[test]
+fn what_is_sent_and_received_is_followed_quickly() {
+    let world = World::new(64);
+    let mut one = world.first();
+    let mut two = one.creates(2);
+    one.takes(OTHER);
+    one.gives(OTHER);
+    two.takes(OTHER);
+    two.gives(OTHER);
+    assert!(two.receives(), "there is nothing");
+    assert!(!one.sends(), "it is new");
+    one.writes(START);
+    assert!(one.sends() && two.receives());
+    two.writes(START);
+    assert_eq!(world.0.found(), 0, "it was received");
+    // What the sender does next is not.
+    one.writes(START + 8);
+    two.writes(START + 8);
+    assert_eq!(world.0.found(), 1);
+    one.takes(LOCK);
+    assert!(!one.sends(), "what it was handed under the lock may have to be decided");
+}
+
+/// The detector knows what threads have sent and received by themselves when it next has to do with them.
+#[test]
+fn what_was_received_quickly_is_passed_on_the_long_way() {
+    let world = World::new(2048);
+    let mut one = world.first();
+    let (mut two, mut three) = (one.creates(2), one.creates(3));
+    one.sends();
+    two.receives();
+    one.writes(START);
+    assert!(one.sends() && two.receives());
+    two.does(EventKind::SemaphorePost { semaphore: Address(OTHER) });
+    three.does(EventKind::SemaphoreAcquired { semaphore: Address(OTHER) });
+    three.writes(START);
+    assert_eq!(world.0.found(), 0);
+    // So often, and then it is found out what is settled.
+    let quick = (0..1000).take_while(|_| one.sends()).count();
+    assert!((100..1000).contains(&quick), "{quick}");
 }
 
 /// A section that reads what another wrote comes after it; one that counts does not.

@@ -4,7 +4,7 @@
 use crate::dsl::events;
 use crate::dsl::*;
 use proptest::prelude::*;
-use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place};
+use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, ModuleId, Place, SyncObject};
 
 /// The memory that scripts access: 16 bytes, of which the first 10 are a heap block.
 pub const MEMORY: std::ops::Range<u64> = 0x1000..0x1010;
@@ -102,13 +102,13 @@ pub fn world(choices: &[(u8, u8, u8, u8)], accesses: Accesses, places: Places) -
             }
             continue;
         }
-        let step = match deed % 40 {
+        let step = match deed % 44 {
             0..=13 => {
                 let sizes = [1, 2, 4, 8];
                 let size = sizes[detail as usize % 4];
                 let room = MEMORY.end - MEMORY.start - u64::from(size);
                 let at = MEMORY.start + u64::from(detail / 4) % (room + 1);
-                let kind = match (deed % 40, accesses) {
+                let kind = match (deed % 44, accesses) {
                     (0, Accesses::All) => AccessKind::AtomicUpdate,
                     (1, Accesses::All) => AccessKind::AtomicRead,
                     (2, Accesses::All) => AccessKind::AtomicWrite,
@@ -186,6 +186,8 @@ pub fn world(choices: &[(u8, u8, u8, u8)], accesses: Accesses, places: Places) -
                 let address = Address(MEMORY.start);
                 t(n).does(EventKind::Free { address, size: BLOCK })
             }
+            40 | 41 => t(n).releases(SyncObject::Channel(1 + u32::from(detail % 2))),
+            42 | 43 => t(n).acquires(SyncObject::Channel(1 + u32::from(detail % 2))),
             _ => continue,
         };
         steps.push(step.at(u64::from(place % 8)));

@@ -1,8 +1,9 @@
-//! Taking and releasing a lock without the detector's lock.
+//! Taking and releasing a lock, and what goes through channels, without the detector's lock.
 //!
 //! Most critical sections concern nobody but their thread and their lock: a thread without locks takes one that was
 //! released before, and gives it back. What that changes is the thread's tick, its clock in the full order, its lock set,
-//! and the lock's clock. So each thread keeps what the detector knows of it in this respect ([`Own`]), goes on
+//! and the lock's clock. Likewise a thread without locks that writes to a channel, or reads from one, changes its tick and
+//! its clocks and those of the channel. So each thread keeps what the detector knows of it in this respect ([`Own`]), goes on
 //! by itself, and the detector *catches up* when it next has to do with the thread.
 //!
 //! Who may look at what, in the order in which locks are taken: the detector's lock; a thread's [`Own`]; a
@@ -11,7 +12,8 @@
 //! that goes the long way begins it anew.
 //!
 //! The long way is taken, too, by whatever is out of the ordinary: locks in the hands of others, locks within locks,
-//! locks taken in a new way, that hand over, or whose sections were handed something.
+//! locks taken in a new way, that hand over, or whose sections were handed something; channels that are new, or from which a
+//! thread may learn of the crowd; and now and then by anything, so that it is found out what is settled.
 
 use super::section::{Section, are_zero, read_first};
 use super::{FastHybrid, State};
@@ -21,12 +23,15 @@ use crate::fast::crowd::RUN_BITS;
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_room, slots_of};
 use crate::fast::standing::Standing;
-use crate::order::{Ahead, Lock, after};
-use raddle_model::clock::{Chain, Stamp, VectorClock};
+use crate::order::{Ahead, AheadSections, Clocks, Lock, after};
+use raddle_model::clock::{Chain, Stamp};
 use raddle_model::lockset::HeldLock;
-use raddle_model::{Event, EventKind, ThreadId};
+use raddle_model::{Event, EventKind, SyncObject, ThreadId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// So often a thread gives to and takes from channels by itself. What that settles is found out the long way.
+const EXCHANGES: u64 = 256;
 
 /// What a thread knows of itself.
 #[derive(Debug)]
@@ -36,12 +41,15 @@ pub struct Own {
     /// It has.
     ahead: bool,
     stamp: Stamp,
-    /// What it comes after in the full order.
-    full: VectorClock,
+    /// What it comes after.
+    clocks: Clocks,
     holds: Option<HeldLock>,
     section: Section,
-    /// It has begun a section since the detector caught up.
+    /// Since the detector caught up, it has taken or released a lock; and begun a section.
+    locked: bool,
     began: bool,
+    /// How often it has given to or taken from channels since then.
+    exchanges: u64,
 }
 
 impl Default for Own {
@@ -50,11 +58,20 @@ impl Default for Own {
             ready: false,
             ahead: false,
             stamp: Stamp { chain: Chain(0), tick: 0 },
-            full: VectorClock::default(),
+            clocks: Clocks::default(),
             holds: None,
             section: Section::default(),
+            locked: false,
             began: false,
+            exchanges: 0,
         }
+    }
+}
+
+impl Own {
+    /// May a thread give to and take from channels by itself? What it has read under a lock might have to be decided first.
+    fn may_exchange(&self, standing: &Standing) -> bool {
+        self.ready && self.holds.is_none() && !standing.holds_back() && self.exchanges < EXCHANGES
     }
 }
 
@@ -74,6 +91,11 @@ impl<P: Planes> FastHybrid<P> {
                     None => false,
                 }
             }
+            // What a queue gives it takes away.
+            EventKind::Release { object: SyncObject::Queue(_) }
+            | EventKind::Acquire { object: SyncObject::Queue(_) } => false,
+            EventKind::Release { object } => self.release(standing, object),
+            EventKind::Acquire { object } => self.acquire(standing, object),
             _ => false,
         }
     }
@@ -95,7 +117,7 @@ impl<P: Planes> FastHybrid<P> {
                 return None;
             }
             let named = lock.name(&taken)?;
-            lock.before(taken.mode).for_each(|clock| own.full.join(clock));
+            lock.before(taken.mode).for_each(|clock| own.clocks.full.join(clock));
             lock.holders.push((thread, taken.mode));
             Some(named)
         };
@@ -106,8 +128,8 @@ impl<P: Planes> FastHybrid<P> {
         // Nothing was read under locks since the last release.
         standing.take_handed();
         own.section.begin(journal);
-        own.began = true;
-        for (slot, tick) in own.full.ticks().enumerate().take(self.crowd.slot()) {
+        (own.locked, own.began) = (true, true);
+        for (slot, tick) in own.clocks.full.ticks().enumerate().take(self.crowd.slot()) {
             standing.set_full(slot, self.in_cells(slot, tick));
         }
         self.begin_tick(standing, &mut own, tick, (LockSetId(id), alike));
@@ -131,15 +153,54 @@ impl<P: Planes> FastHybrid<P> {
                 return None;
             }
             lock.holders.swap_remove(at);
-            lock.of(held.mode).join(&own.full);
+            lock.of(held.mode).join(&own.clocks.full);
             Some(())
         };
         if self.shards.with(held.lock, follow).flatten().is_none() {
             return false;
         }
         own.holds = None;
+        own.locked = true;
         own.section.end(journal);
         self.begin_tick(standing, own, tick, (LockSetId::default(), UNLIKE));
+        true
+    }
+
+    /// Gives to a channel what the thread did so far.
+    fn release(&self, standing: &Standing, object: SyncObject) -> bool {
+        let mut own = standing.own();
+        let Some(tick) = self.tick_after(own.stamp).filter(|_| own.may_exchange(standing)) else {
+            return false;
+        };
+        if self.released.with(object, |clocks| clocks.join(&own.clocks)).is_none() {
+            return false;
+        }
+        own.exchanges += 1;
+        self.begin_tick(standing, &mut own, tick, (standing.locks(), standing.alike()));
+        true
+    }
+
+    /// The thread comes after what was given to a channel.
+    fn acquire(&self, standing: &Standing, object: SyncObject) -> bool {
+        let mut own = standing.own();
+        if !own.may_exchange(standing) || self.crowd.members() != 0 {
+            return false;
+        }
+        let news = self.released.with(object, |clocks| {
+            let news = !own.clocks.weak.includes(&clocks.weak);
+            own.clocks.join(clocks);
+            news
+        });
+        // Where nobody has given anything nothing is taken.
+        let Some(news) = news else { return true };
+        own.exchanges += u64::from(news);
+        own.ahead = true;
+        let Clocks { full, weak } = &own.clocks;
+        let nothing_more = std::iter::repeat(0);
+        let known = full.ticks().zip(weak.ticks().chain(nothing_more));
+        for (slot, (full, weak)) in known.enumerate().take(self.crowd.slot()) {
+            standing.set_known(slot, self.in_cells(slot, weak), self.in_cells(slot, full));
+        }
         true
     }
 
@@ -162,7 +223,7 @@ impl<P: Planes> FastHybrid<P> {
         (locks, alike): (LockSetId, u32),
     ) {
         own.stamp.tick = tick;
-        own.full.raise(own.stamp);
+        own.clocks.raise(own.stamp);
         own.ahead = true;
         let slot = standing.slot();
         let tick = match standing.is_in_crowd() {
@@ -234,13 +295,15 @@ impl<P: Planes> FastHybrid<P> {
         if !std::mem::take(&mut own.ahead) {
             return;
         }
+        let began = std::mem::take(&mut own.began);
+        let sections = AheadSections { began, open: own.holds };
         let ahead = Ahead {
             tick: own.stamp.tick,
-            full: own.full.clone(),
-            began: std::mem::take(&mut own.began),
-            open: own.holds,
+            clocks: own.clocks.clone(),
+            exchanges: std::mem::take(&mut own.exchanges),
+            sections: std::mem::take(&mut own.locked).then_some(sections),
         };
-        state.execution.catch_up(thread, ahead, own.holds);
+        state.execution.catch_up(thread, ahead);
         member.section = own.section;
         member.locks = standing.locks();
         member.version = state.execution.locks_version(thread);
@@ -271,13 +334,14 @@ impl<P: Planes> FastHybrid<P> {
         let Some(member) = state.threads.get(&thread) else { return };
         let mut own = member.standing.own();
         own.ready = false;
-        let Some((stamp, full, holds)) = state.execution.alone(thread) else { return };
+        let Some((stamp, clocks, holds)) = state.execution.alone(thread) else { return };
         let is_holder = |lock: &mut Lock| lock.holders.iter().any(|(of, _)| *of == thread);
         if holds.is_some_and(|held| self.shards.with(held.lock, is_holder) != Some(true)) {
             return;
         }
         own.ready = true;
         (own.stamp, own.holds, own.section) = (stamp, holds, member.section);
-        own.full.clone_from(full);
+        own.clocks.full.clone_from(&clocks.full);
+        own.clocks.weak.clone_from(&clocks.weak);
     }
 }
