@@ -18,7 +18,7 @@ use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
 use raddle_analyse::fast::crowd::MEMBERS;
-use raddle_analyse::fast::protocol::EVERY_SLOT;
+use raddle_analyse::fast::protocol::{EVERY_SLOT, MIXED_LOCKS};
 use raddle_analyse::fast::{Cell, Journal, Planes, SLOTS, Side, Standing};
 
 pub use path::MiddlePath;
@@ -65,6 +65,8 @@ pub struct Middle {
     /// Own cells up to this one need not be kept, as the assembly compares it.
     settled: u64,
     sharers: u64,
+    /// By line, what the locks are like under which all was done there.
+    lines_alike: u64,
     /// A word for each chunk of memory: who has become a sharer in it.
     touched: u64,
     rows: Table,
@@ -72,6 +74,8 @@ pub struct Middle {
     steps: Table,
     merges: Table,
     own: u32,
+    /// By side, what is added to a line's sharers, writers and above them readers, when the thread becomes one.
+    joins: [u64; 2],
     /// Whose planes are looked at: all but the own. A member of the crowd looks at those of its slot, too.
     others: u32,
     /// Who has older accesses in planes, and who has rooms instead: all but the crowd, and the crowd.
@@ -306,12 +310,14 @@ impl Middle {
             older_cells: [0; 2],
             settled: 0,
             sharers: shadow.sharers_base(),
+            lines_alike: shadow.lines_alike_base(),
             touched: shadow.touched_base(),
             rows: Table::new(rows),
             rules: Table::new(rules),
             steps: Table::new(steps),
             merges: Table::new(merges),
             own: 0,
+            joins: [0; 2],
             others: EVERY_SLOT,
             older_of: EVERY_SLOT,
             rooms_of: 0,
@@ -366,6 +372,9 @@ impl Middle {
         self.older_cells = self.older_keys[slot];
         self.own_locks = self.lock_tables[slot];
         self.own = 1 << slot;
+        let marks = if standing.alike() == UNLIKE { MIXED_LOCKS } else { 0 };
+        self.joins =
+            [u64::from(self.own) | u64::from(marks) << 32, u64::from(self.own | marks) << 32];
         self.member = standing.member();
         self.others = EVERY_SLOT & !standing.own_slots();
         if let Some(member) = self.member.checked_sub(1) {
@@ -428,6 +437,16 @@ impl Middle {
     /// All that was noted has been looked at.
     pub fn set_looked(&mut self) {
         self.looked = self.journal.count;
+    }
+
+    /// Are the others looked at for several accesses at once?
+    pub fn looks_late(&self) -> bool {
+        self.most > 1
+    }
+
+    /// Notes an access that was stamped, lies in one line, and is still to be looked at.
+    pub fn note_for_later(&mut self, side: Side, (start, end): (u64, u64)) {
+        self.journal.note_in_line(side, (start, end));
     }
 
     /// Notes an access that is looked at now. Nothing else may be left to be looked at, unless it lies in one line.

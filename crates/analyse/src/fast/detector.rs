@@ -266,6 +266,29 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
+    /// The first half of a plain access that lies in one line: it is stamped. The second half, if there was something new, is
+    /// [`FastHybrid::look_back`], a fence later; before its thread's next event.
+    pub fn stamp_in_line(
+        &self,
+        standing: &Standing,
+        side: Side,
+        part: (u64, u64),
+        keeps: impl FnMut(u64, Keeping) -> bool,
+        describe: impl FnMut() -> AccessId,
+    ) -> Outcome {
+        let line = part.0 / LINE;
+        if standing.is_muted(side) {
+            return Outcome::Done;
+        }
+        if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part) {
+            return Outcome::Synchronises;
+        }
+        if self.stamp(standing, side, part, keeps, describe) {
+            share(&self.planes, standing, side, line);
+        }
+        Outcome::Done
+    }
+
     /// Stamps the cells of a part of a line, as far as this segment has not touched them. False if it has touched all.
     fn stamp(
         &self,

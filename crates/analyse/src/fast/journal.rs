@@ -44,12 +44,30 @@ impl Default for Journal {
 }
 
 impl Noted {
-    /// The granules touched, by their addresses, and which of their bytes.
-    fn granules(self) -> impl Iterator<Item = (u64, Bytes)> {
-        let first = self.at & !(GRANULE - 1);
-        let parts = u64::from(u64::BITS) / GRANULE;
-        let part = move |n| (first + n * GRANULE, (self.bytes >> (n * GRANULE)) as Bytes & WHOLE);
-        (0..parts).map(part).filter(|(_, bytes)| *bytes != 0)
+    /// Which side.
+    pub fn side(self) -> Side {
+        if self.at & 1 == 0 { Side::Write } else { Side::Read }
+    }
+
+    /// The granules touched, and which of their bytes.
+    pub fn granules(self) -> impl Iterator<Item = (u64, Bytes)> {
+        let mut left = self.bytes;
+        std::iter::from_fn(move || {
+            let n = (left != 0).then(|| u64::from(left.trailing_zeros()) / GRANULE)?;
+            let bytes = (left >> (n * GRANULE)) as Bytes & WHOLE;
+            left &= !(u64::from(WHOLE) << (n * GRANULE));
+            Some((self.at / GRANULE + n, bytes))
+        })
+    }
+
+    /// The bytes, counted from the first granule of another note on: those of them that it could have.
+    pub fn bytes_beside(self, other: Noted) -> u64 {
+        let from = |noted: Noted| noted.at & !(GRANULE - 1);
+        let shift = |by: u64| u32::try_from(by).ok().filter(|by| *by < u64::BITS);
+        match from(self).checked_sub(from(other)) {
+            Some(ahead) => shift(ahead).map_or(0, |ahead| self.bytes << ahead),
+            None => shift(from(other) - from(self)).map_or(0, |behind| self.bytes >> behind),
+        }
     }
 }
 
@@ -79,40 +97,28 @@ impl Journal {
         from >= self.count.saturating_sub(LENGTH as u64)
     }
 
-    /// Calls `touched` for the granules touched from number `from` on, with the side and which of their bytes.
-    pub fn granules(&self, from: u64, mut touched: impl FnMut(Side, u64, Bytes)) {
+    /// What was noted from number `from` on, with its number.
+    pub fn noted(&self, from: u64) -> impl Iterator<Item = (u64, Noted)> {
         let oldest = self.count.saturating_sub(LENGTH as u64);
-        for number in from.max(oldest)..self.count {
-            let noted = self.ring[number as usize % LENGTH];
-            let side = if noted.at & 1 == 0 { Side::Write } else { Side::Read };
-            let (mut granule, mut bytes) = (noted.at / GRANULE, noted.bytes);
-            while bytes != 0 {
-                let part = bytes as Bytes & WHOLE;
-                if part != 0 {
-                    touched(side, granule, part);
-                }
-                (granule, bytes) = (granule + 1, bytes >> GRANULE);
-            }
-        }
+        let noted = |number: u64| (number, self.ring[number as usize % LENGTH]);
+        (from.max(oldest)..self.count).map(noted)
     }
 
     /// What was touched from number `from` up to `to`, as runs of bytes: `touched` is called with the
     /// side and each. False if some of it is no longer there.
     pub fn between(&self, from: u64, to: u64, mut touched: impl FnMut(Side, Range<u64>)) -> bool {
-        let oldest = self.count.saturating_sub(LENGTH as u64);
-        for number in from.max(oldest)..to.min(self.count) {
-            let noted = self.ring[number as usize % LENGTH];
-            let side = if noted.at & 1 == 0 { Side::Write } else { Side::Read };
+        for (_, noted) in self.noted(from).take_while(|(number, _)| *number < to) {
+            let side = noted.side();
             if side == Side::Write && (self.stack.0..self.stack.1).contains(&noted.at) {
                 continue;
             }
             for (granule, bytes) in noted.granules() {
-                let first = u64::from(bytes.trailing_zeros());
-                let last = u64::from(bytes.ilog2());
-                touched(side, granule + first..granule + last + 1);
+                let first = granule * GRANULE + u64::from(bytes.trailing_zeros());
+                let last = granule * GRANULE + u64::from(bytes.ilog2());
+                touched(side, first..last + 1);
             }
         }
-        from >= oldest
+        self.is_whole(from)
     }
 }
 
@@ -135,6 +141,19 @@ mod tests {
         let written = (Side::Write, 0x2000..0x2001);
         assert_eq!(touched(&journal, 1), (true, vec![written.clone()]));
         assert_eq!(touched(&journal, 0).1, [&read[..], &[written]].concat());
+    }
+
+    #[test]
+    fn notes_are_laid_beside_each_other() {
+        let mut journal = Journal::default();
+        journal.note(Side::Read, (0x1008, 0x1010));
+        journal.note_in_line(Side::Write, (0x100c, 0x1018));
+        journal.note(Side::Write, (0x2000, 0x2008));
+        let [read, written, elsewhere] = [0, 1, 2].map(|n: usize| journal.ring[n]);
+        assert_eq!((read.bytes, written.bytes_beside(read)), (0xff, 0xfff0));
+        assert_eq!(read.bytes_beside(written), 0xff00);
+        assert_eq!((elsewhere.bytes_beside(read), read.bytes_beside(elsewhere)), (0, 0));
+        assert!(written.granules().eq([(0x1008 / GRANULE, 0xf0), (0x1010 / GRANULE, 0xff)]));
     }
 
     #[test]

@@ -40,10 +40,12 @@ pub const SYNCHRONISES: u32 = 1 << 29;
 /// finds a room does not look for older accesses of all the slots, each in a page of its own.
 pub const READ_ROOM: u32 = 1 << 30;
 pub const WRITE_ROOM: u32 = 1 << 29;
+/// Among the readers of a line: it was touched under locks that are not alike ([`Planes::line_alike`]), or under none.
+pub const MIXED_LOCKS: u32 = 1 << 31;
 /// The slots among sharers.
 pub const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
 const _: () = assert!(EVERY_SLOT & (SPECIAL | OLDER | SYNCHRONISES) == 0);
-const _: () = assert!(EVERY_SLOT & (READ_ROOM | WRITE_ROOM) == 0);
+const _: () = assert!(EVERY_SLOT & (READ_ROOM | WRITE_ROOM | MIXED_LOCKS) == 0);
 
 /// The slots among sharers, one after the other.
 pub fn slots_of(sharers: u32) -> impl Iterator<Item = usize> {
@@ -108,6 +110,11 @@ pub trait Planes {
     fn begin_room(&self, side: Side, granule: u64, alike: u32) -> u32;
     /// They are not.
     fn mix_room(&self, side: Side, granule: u64);
+    /// What the locks are like under which all was done to a line, by whomever, since it was fresh, unless it is marked with
+    /// [`MIXED_LOCKS`]; zero if nothing was.
+    fn line_alike(&self, line: u64) -> u32;
+    /// Sets it if it is still zero. Gives what it was.
+    fn begin_line(&self, line: u64, alike: u32) -> u32;
     /// What a member of the crowd, counted from zero, has in a room.
     fn entry(&self, room: u32, member: usize) -> Cell;
     /// Sets it.
@@ -220,15 +227,41 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
     }
     let Some(room) = planes.open_room(side, granule) else { return Place::Nowhere };
     // Before anything is stamped there: who does not see this is seen.
-    let alike = if standing.alike() == UNLIKE { MIXED } else { standing.alike() };
+    let claim = if standing.alike() == UNLIKE { MIXED } else { standing.alike() };
     let was = match planes.room_alike(side, granule) {
-        0 => planes.begin_room(side, granule, alike),
+        0 => planes.begin_room(side, granule, claim),
         was => was,
     };
-    if was != 0 && was != alike && was != MIXED {
+    if was != 0 && was != claim && was != MIXED {
         planes.mix_room(side, granule);
     }
     Place::Room(room)
+}
+
+/// Was all that was ever done to a line done under locks like those that a thread holds, which exclude each other?
+#[inline]
+pub fn has_agreed<P: Planes>(planes: &P, standing: &Standing, line: u64) -> bool {
+    standing.alike() != UNLIKE
+        && planes.sharers(Side::Read, line) & MIXED_LOCKS == 0
+        && planes.line_alike(line) == standing.alike()
+}
+
+/// Says under what locks a thread touches a line.
+#[inline]
+fn claim<P: Planes>(planes: &P, standing: &Standing, line: u64) {
+    if planes.sharers(Side::Read, line) & MIXED_LOCKS != 0 {
+        return;
+    }
+    let agrees = standing.alike() != UNLIKE && {
+        let was = match planes.line_alike(line) {
+            0 => planes.begin_line(line, standing.alike()),
+            was => was,
+        };
+        was == 0 || was == standing.alike()
+    };
+    if !agrees {
+        planes.add_sharers(Side::Read, line, MIXED_LOCKS);
+    }
 }
 
 /// Is all that is in the room of a granule excluded by what a thread holds?
@@ -276,9 +309,12 @@ pub fn set_aside<P: Planes>(planes: &P, (slot, side, granule): (usize, Side, u64
     }
 }
 
-/// Step 2: a thread is among those who share a line. A fence must follow before it looks.
+/// Step 2: a thread is among those who share a line, and says under what locks. A fence must follow before it looks. Who then
+/// finds the line [agreed](has_agreed) upon need not look at the others: whoever holds other locks, and was not seen to say so,
+/// says so before its own fence, and looks.
 #[inline]
 pub fn share<P: Planes>(planes: &P, standing: &Standing, side: Side, line: u64) {
+    claim(planes, standing, line);
     let own = 1 << standing.slot();
     if planes.sharers(side, line) & own == 0 {
         planes.add_sharers(side, line, own);
@@ -299,11 +335,16 @@ pub fn look<P: Planes>(
     mut suspect: impl FnMut(Suspect),
 ) -> u32 {
     let line = start / LINE;
+    let agreed = has_agreed(planes, standing, line);
+    if agreed && side == Side::Write {
+        return planes.sharers(Side::Write, line);
+    }
     let own = standing.own_slots();
     let others = |side| planes.sharers(side, line) & !own;
     let later = side;
     let mut visit = |side, others, age| {
-        visit(planes, standing, (later, side, age), others, (start, end), &mut suspect);
+        let how = (later, side, age, agreed);
+        visit(planes, standing, how, others, (start, end), &mut suspect);
     };
     visit(Side::Write, others(Side::Write), Age::Newest);
     if side == Side::Write {
@@ -337,7 +378,7 @@ enum Age {
 fn visit<P: Planes>(
     planes: &P,
     standing: &Standing,
-    (later, side, age): (Side, Side, Age),
+    (later, side, age, agreed): (Side, Side, Age, bool),
     others: u32,
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
@@ -348,7 +389,7 @@ fn visit<P: Planes>(
             return;
         }
         // Most of what is not known is excluded by the lock that both hold.
-        if planes.alike(planes.locks(slot, cell.tick())) != standing.alike() {
+        if !agreed && planes.alike(planes.locks(slot, cell.tick())) != standing.alike() {
             suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
         } else if later == Side::Read {
             standing.note_handed();

@@ -26,7 +26,8 @@ use std::sync::{Arc, Barrier};
 pub struct SmallPlanes {
     cells: Vec<AtomicU64>,
     older: Vec<AtomicU64>,
-    sharers: Vec<[AtomicU32; 2]>,
+    /// By line, its writers and readers, and what its locks are like.
+    sharers: Vec<[AtomicU32; 3]>,
     granules: u64,
     locks: Vec<Vec<AtomicU32>>,
     slots: usize,
@@ -89,7 +90,7 @@ impl SmallPlanes {
         ((granule - START / GRANULE) * 2) as u32 + side as u32
     }
 
-    fn of_line(&self, line: u64) -> &[AtomicU32; 2] {
+    fn of_line(&self, line: u64) -> &[AtomicU32; 3] {
         &self.sharers[(line - START / LINE) as usize]
     }
 }
@@ -119,6 +120,13 @@ impl Planes for SmallPlanes {
     }
     fn mix_room(&self, side: Side, granule: u64) {
         self.alike[self.room_number(side, granule) as usize].store(MIXED, SeqCst);
+    }
+    fn line_alike(&self, line: u64) -> u32 {
+        self.of_line(line)[2].load(SeqCst)
+    }
+    fn begin_line(&self, line: u64, alike: u32) -> u32 {
+        let word = &self.of_line(line)[2];
+        word.compare_exchange(0, alike, SeqCst, SeqCst).unwrap_or_else(|was| was)
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize * CROWD + member].load(SeqCst))
@@ -158,7 +166,7 @@ impl Planes for SmallPlanes {
         self.of_line(line)[side as usize].fetch_or(slots, SeqCst);
     }
     fn clear_sharers(&self, line: u64) {
-        self.of_line(line).iter().for_each(|side| side.store(0, SeqCst));
+        self.of_line(line).iter().for_each(|word| word.store(0, SeqCst));
     }
     fn fence(&self) {
         fence(SeqCst);

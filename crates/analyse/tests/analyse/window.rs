@@ -9,9 +9,9 @@ use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, LINE, granules};
 use raddle_analyse::fast::crowd::MIXED;
-use raddle_analyse::fast::protocol::{Suspect, look, set_aside, share, stamp};
+use raddle_analyse::fast::protocol::{MIXED_LOCKS, Suspect, look, set_aside, share, stamp};
 use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
-use raddle_model::ThreadId;
+use raddle_model::{LockMode, ThreadId};
 use std::sync::Arc;
 
 /// One line, two slots: a cell for each slot and side, of one granule.
@@ -20,6 +20,7 @@ struct OneLine {
     cells: [[AtomicU64; 2]; 2],
     older: [[AtomicU64; 2]; 2],
     sharers: [AtomicU32; 2],
+    line_alike: AtomicU32,
     /// Rooms for three members of the crowd: open or not, and what is in them.
     rooms: [AtomicU32; 2],
     alike: [AtomicU32; 2],
@@ -56,6 +57,13 @@ impl Planes for OneLine {
     }
     fn mix_room(&self, side: Side, _: u64) {
         self.alike[side as usize].store(MIXED, Ordering::SeqCst);
+    }
+    fn line_alike(&self, _: u64) -> u32 {
+        self.line_alike.load(Ordering::Acquire)
+    }
+    fn begin_line(&self, _: u64, alike: u32) -> u32 {
+        let was = self.line_alike.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+        was.unwrap_or_else(|was| was)
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
         Cell(self.entries[room as usize][member].load(Ordering::Acquire))
@@ -118,6 +126,19 @@ fn standings_in(slots: usize) -> [Arc<Standing>; 3] {
     [1, 2, 3].map(|thread| detector.standing(ThreadId(thread)))
 }
 
+/// The same of two of whom each holds a lock or none.
+fn standings_holding(locks: [Option<u64>; 2]) -> [Arc<Standing>; 2] {
+    let detector = detector_in(SLOTS, Options::default(), false, (64, 1024));
+    let mut steps = vec![t(1).forks(2)];
+    for (thread, lock) in [1, 2].into_iter().zip(locks) {
+        steps.extend(lock.map(|lock| t(thread).takes(lock, LockMode::Exclusive)));
+    }
+    for event in events(&steps) {
+        detector.event(&event, &Journal::default());
+    }
+    [1, 2].map(|thread| detector.standing(ThreadId(thread)))
+}
+
 /// What this thread does.
 fn access_of(standing: &Standing) -> AccessId {
     AccessId(10 + standing.slot() as u32 + 4 * standing.member())
@@ -147,6 +168,10 @@ type Touch = (Side, u64, u64);
 enum Line {
     /// None.
     Fresh,
+    /// None of them, but others, under whatever locks.
+    Foreign,
+    /// The first, under the locks that it holds now.
+    Agreed,
     /// Both.
     Shared,
     /// Both, and nobody uses the fence.
@@ -168,13 +193,21 @@ fn never_both_blind_of(
     line: Line,
 ) {
     let sharers = match line {
-        Line::Fresh => 0,
+        Line::Fresh | Line::Foreign => 0,
+        Line::Agreed => 1 << standings[0].slot(),
         _ => 1 << standings[0].slot() | 1 << standings[1].slot(),
+    };
+    let (alike, mixed) = match line {
+        Line::Fresh => (0, 0),
+        Line::Agreed => (standings[0].alike(), 0),
+        _ => (0, MIXED_LOCKS),
     };
     let without_fence = matches!(line, Line::SharedWithoutFence);
     loom::model(move || {
-        let sharers = [sharers, sharers].map(AtomicU32::new);
-        let planes = loom::sync::Arc::new(OneLine { sharers, without_fence, ..OneLine::default() });
+        let sharers = [sharers, sharers | mixed].map(AtomicU32::new);
+        let line_alike = AtomicU32::new(alike);
+        let planes = OneLine { sharers, line_alike, without_fence, ..OneLine::default() };
+        let planes = loom::sync::Arc::new(planes);
         for (side, (slot, cell)) in
             [Side::Write, Side::Read].into_iter().zip(there.into_iter().cycle())
         {
@@ -200,6 +233,20 @@ fn two_writes() {
 fn a_write_and_a_read_of_some_of_its_bytes() {
     never_both_blind([WRITE, READ_WITHIN], Line::Fresh);
     never_both_blind([WRITE, READ_WITHIN], Line::Shared);
+}
+
+/// One who holds a lock, and one who holds none or another: whatever the first has agreed upon with those before it.
+#[test]
+fn who_holds_a_lock_and_who_does_not() {
+    for lock in [None, Some(0x9100)] {
+        let holding = standings_holding([Some(0x9000), lock]);
+        assert_ne!(holding[0].alike(), holding[1].alike());
+        for touches in [[WRITE, WRITE], [WRITE, READ_WITHIN], [READ_WITHIN, WRITE]] {
+            for line in [Line::Fresh, Line::Agreed] {
+                never_both_blind_of(holding.clone(), None, touches, line);
+            }
+        }
+    }
 }
 
 /// While an access makes room for a newer one of its thread, it is in sight.
@@ -240,7 +287,7 @@ fn two_of_the_crowd() {
     let [one, other, _] = standings_in(1);
     assert!(one.slot() == other.slot() && one.member() != other.member());
     for touches in [[WRITE, WRITE], [WRITE, READ_WITHIN]] {
-        for line in [Line::Fresh, Line::Shared] {
+        for line in [Line::Foreign, Line::Shared] {
             never_both_blind_of([Arc::clone(&one), Arc::clone(&other)], None, touches, line);
         }
     }

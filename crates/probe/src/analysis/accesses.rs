@@ -141,17 +141,21 @@ impl Analysis {
         }
         let undecided = thread.standing.as_ref().is_some_and(|standing| standing.is_undecided());
         let is_full = thread.middle.as_ref().is_some_and(|middle| middle.is_full());
-        if undecided || is_full || !is_in_one_line(start, end) {
+        let in_one_line = is_in_one_line(start, end);
+        if undecided || is_full || !in_one_line {
             self.look_back(thread);
         }
         let Some(standing) = thread.standing.take() else { return true };
         thread.find_stack(spot.sp);
         let stack = thread.stack_region;
         let own_stack = (stack.0..stack.1).contains(&start);
-        if let Some(middle) = &mut thread.middle {
+        let was_undecided = standing.is_undecided();
+        let later = in_one_line
+            && !was_undecided
+            && thread.middle.as_ref().is_some_and(|middle| middle.looks_late());
+        if let Some(middle) = thread.middle.as_mut().filter(|_| !later) {
             middle.note(side, (start, end));
         }
-        let was_undecided = standing.is_undecided();
         if was_undecided && !own_stack {
             fast.touches(thread.id, (start, end));
         }
@@ -162,10 +166,18 @@ impl Analysis {
             fast.planes().populate(standing.slot(), side, (start, end));
         }
         let was = Merging::before(fast, &standing, side, (start, end));
-        let mut described = None;
-        let outcome = fast.access(thread.id, &standing, side, (start, end), keeps, || {
-            *described.insert(describe(fast, probe, thread, spot, touching))
-        });
+        let (mut described, thread_id) = (None, thread.id);
+        let describe = || *described.insert(describe(fast, probe, thread, spot, touching));
+        let outcome = match later {
+            true => fast.stamp_in_line(&standing, side, (start, end), keeps, describe),
+            false => fast.access(thread_id, &standing, side, (start, end), keeps, describe),
+        };
+        if let Some(middle) = thread.middle.as_mut().filter(|_| later) {
+            match (described, outcome) {
+                (Some(_), Outcome::Done) => middle.note_for_later(side, (start, end)),
+                _ => middle.note(side, (start, end)),
+            }
+        }
         if let (Some(was), Some(new), Some(middle)) = (was, described, &mut thread.middle) {
             was.after(fast, new, middle);
         }
@@ -186,11 +198,13 @@ impl Analysis {
         let Some(behind) = middle.behind() else { return };
         fast.planes().fence();
         let mut events = Vec::new();
-        middle.journal.granules(behind, |side, granule, bytes| {
-            let who = (thread.id, &**standing);
-            let part = (side, granule, bytes);
-            fast.look_back(who, middle.tick(), part, |event| events.push(event));
-        });
+        let who = (thread.id, &**standing);
+        for (_, noted) in middle.journal.noted(behind) {
+            for (granule, bytes) in noted.granules() {
+                let part = (noted.side(), granule, bytes);
+                fast.look_back(who, middle.tick(), part, |event| events.push(event));
+            }
+        }
         middle.set_looked();
         for event in &events {
             fast.event(event, &middle.journal);

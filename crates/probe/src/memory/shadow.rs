@@ -65,6 +65,8 @@ pub struct Shadow {
     slots: usize,
     /// Where the lines' sharers are, two words a line.
     sharers: u64,
+    /// Where it is what the locks are like under which all was done to a line, a word each.
+    lines_alike: u64,
     /// Slots whose planes are reserved.
     reserved: AtomicUsize,
     /// Where what is known of pages is, a byte each.
@@ -95,6 +97,7 @@ impl Shadow {
             window_bits: 38,
             slots: SLOTS,
             sharers: 0x3000_0000_0000,
+            lines_alike: 0x2f30_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
             rooms: Rooms::new(0x2e00_0000_0000),
@@ -106,6 +109,7 @@ impl Shadow {
             window_bits: 41,
             slots: 6,
             sharers: 0x3200_0000_0000,
+            lines_alike: 0x3340_0000_0000,
             reserved: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
             rooms: Rooms::new(0x3400_0000_0000),
@@ -126,6 +130,7 @@ impl Shadow {
         for start in shadow.windows() {
             let length = (1 << shadow.window_bits) / LINE * 8;
             reserve(shadow.sharers + start / LINE * 8, length)?;
+            reserve(shadow.lines_alike + start / LINE * 4, length / 2)?;
             reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
             reserve(shadow.touched + start / CHUNK * 4, (1 << shadow.window_bits) / CHUNK * 4)?;
         }
@@ -136,6 +141,11 @@ impl Shadow {
     /// See [`crate::middle`].
     pub fn sharers_base(&self) -> u64 {
         self.sharers
+    }
+
+    /// See [`crate::middle`].
+    pub fn lines_alike_base(&self) -> u64 {
+        self.lines_alike
     }
 
     /// See [`crate::middle`].
@@ -170,6 +180,7 @@ impl Shadow {
             window_bits: self.window_bits,
             slots: self.slots,
             sharers: self.sharers,
+            lines_alike: self.lines_alike,
             reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
             alike: self.alike,
             rooms: self.rooms.inherit(),
@@ -279,6 +290,7 @@ impl Shadow {
         }
         for start in self.windows() {
             discard(self.sharers + start / LINE * 8, (1 << self.window_bits) / LINE * 8);
+            discard(self.lines_alike + start / LINE * 4, (1 << self.window_bits) / LINE * 4);
         }
     }
 
@@ -354,6 +366,16 @@ impl Planes for Shadow {
 
     fn mix_room(&self, side: Side, granule: u64) {
         self.rooms.mix(self.room_word(side, granule));
+    }
+
+    fn line_alike(&self, line: u64) -> u32 {
+        self.table(self.lines_alike, line).load(Ordering::Acquire)
+    }
+
+    fn begin_line(&self, line: u64, alike: u32) -> u32 {
+        let word = self.table(self.lines_alike, line);
+        let was = word.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+        was.unwrap_or_else(|was| was)
     }
 
     fn entry(&self, room: u32, member: usize) -> Cell {
@@ -446,6 +468,7 @@ impl Planes for Shadow {
     fn clear_sharers(&self, line: u64) {
         self.sharers_of(Side::Write, line).store(0, Ordering::Release);
         self.sharers_of(Side::Read, line).store(0, Ordering::Release);
+        self.table(self.lines_alike, line).store(0, Ordering::Release);
     }
 
     fn fence(&self) {
@@ -506,6 +529,7 @@ impl Shadow {
             discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }
         discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
+        discard(self.lines_alike + first / LINE * 4, (last - first) / LINE * 4);
     }
 
     /// Clears whole lines at an end of a large block, and gives the pages of their cells back: of a stack this is the part that

@@ -6,7 +6,7 @@
 # are enough notes, or Rust needs to know, the others are looked at for all of them.
 
 # What was stamped is noted: rcx the first granule, r8 the bytes from there on, all in one line. We are among
-# those who share the line from now on. What the line's last note has not been looked at for is added to it;
+# those who share the line from now on, and say under what locks. What the line's last note has not been looked at for is added to it;
 # when there are enough notes, the others are looked at.
 .macro raddle_noted side
  .p2align 6
@@ -43,7 +43,10 @@
  raddle_restore
  ret
 2:
- # A note of its own.
+ # A note of its own. What was added to the last one was done under the same locks.
+ test dword ptr [r9 + 4], {mixed_locks}
+ jz 8f
+9:
  mov rdi, [rax + {count}]
  mov [rax + rbx * 8 + {open} + \side * {open_half}], rdi
  mov ebx, edi
@@ -82,11 +85,9 @@
  .endif
  jmp 2b
 3:
- .if \side
- lock or [r9 + 4], edx
- .else
- lock or [r9], edx
- .endif
+ mov rdx, [rax + {joins} + \side]
+ lock or [r9], rdx
+ mov edx, [rax + {own}]
  # Which of the chunk's pages has been here, of those it is remembered for?
  mov rdi, rcx
  shr rdi, {chunk_bits}
@@ -117,6 +118,32 @@
 5:
  mov [rbx], rdi
  jmp 1b
+# Was all that was done before done under locks like the own; or nothing?
+8:
+ mov rdx, r9
+ sub rdx, [rax + {sharers}]
+ shr rdx
+ add rdx, [rax + {lines_alike}]
+ mov edi, [rdx]
+ cmp edi, [rax + {alike}]
+ je 9b
+ test edi, edi
+ jnz 2f
+ cmp dword ptr [rax + {alike}], {unlike}
+ je 2f
+ mov [rax + {looking}], rbx
+ mov ebx, [rax + {alike}]
+ mov rdi, rax
+ xor eax, eax
+ lock cmpxchg [rdx], ebx
+ xchg rax, rdi
+ mov rbx, [rax + {looking}]
+ jz 9b
+ cmp edi, [rax + {alike}]
+ je 9b
+2:
+ lock or dword ptr [r9 + 4], {mixed_locks}
+ jmp 9b
 # A second page of a chunk of 64 KiB: the kernel gives all of its cells at once. It would give each page twice, first to be
 # read, and when it is written, after telling all processors. Not of stacks, of which little is used, nor for the crowd.
  .p2align 4
@@ -272,6 +299,10 @@ raddle_look:
  js 7f
  bsf rcx, r8
  and ecx, 56
+ cmp dword ptr [rax + {no_locks}], 0
+ jne raddle_look_cells
+ raddle_agreed r13, r9, r9d, raddle_look_agreed
+raddle_look_cells:
 3:
  bsf esi, r11d
  mov rdx, [rax + rsi * 8 + {limits}]
@@ -336,6 +367,44 @@ raddle_look:
  raddle_restore_looking
  raddle_restore
  ret
+raddle_look_agreed:
+ # Nothing of the others is in the way. But a reader counts what they wrote that it does not know. Where there is more than their
+ # cells it is looked at as usual.
+ test r13b, 1
+ jz 8b
+ bt dword ptr [rdi], {older_bit}
+ jc raddle_look_cells
+ test r11d, [rax + {rooms_of}]
+ jnz raddle_look_cells
+4:
+ bsf esi, r11d
+ mov rdx, [rax + rsi * 8 + {limits}]
+ shl esi, 4
+ mov rbx, [rax + rsi + {cell_keys}]
+ mov r9, r13
+ and r9, -64
+ xor rbx, r9
+ add rbx, rcx
+ mov rdi, r8
+ shr rdi, cl
+5:
+ test [rbx], dil
+ jz 6f
+ mov r9, [rbx]
+ shl r9, {access_shift}
+ cmp r9, rdx
+ ja 2f
+6:
+ add rbx, 8
+ shr rdi, 8
+ jnz 5b
+ lea r9d, [r11 - 1]
+ and r11d, r9d
+ jnz 4b
+ jmp 8b
+2:
+ inc qword ptr [rax + {handed}]
+ jmp 8b
 9:
  # Unless every access to this memory may order threads.
  test dword ptr [rdi], {synchronises}

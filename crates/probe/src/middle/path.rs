@@ -18,9 +18,10 @@ use super::{
 use crate::frames;
 use crate::memory::shadow::CHUNK;
 use crate::trampoline;
+use raddle_analyse::fast::access::UNLIKE;
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
-use raddle_analyse::fast::protocol::{OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
+use raddle_analyse::fast::protocol::{MIXED_LOCKS, OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
 use raddle_analyse::fast::{Side, journal};
 use raddle_dynamorio::block::CodeAddress;
 use raddle_dynamorio::slots::Slots;
@@ -193,6 +194,25 @@ core::arch::global_asm!(
  cmp \half, [rax + {alike}]
 .endm
 
+# On by \yes if all that was ever done to the line of the address \at was done under locks like the own. Uses \other, whose lower
+# half is \half.
+.macro raddle_agreed at, other, half, yes
+ mov \other, \at
+ shr \other, 6
+ shl \other, 2
+ add \other, [rax + {lines_alike}]
+ mov \half, [\other]
+ cmp \half, [rax + {alike}]
+ jne .Lraddle_not_agreed\@
+ mov \other, \at
+ shr \other, 6
+ shl \other, 3
+ add \other, [rax + {sharers}]
+ test dword ptr [\other + 4], {mixed_locks}
+ jz \yes
+.Lraddle_not_agreed\@:
+.endm
+
 # \cell, as it is compared, is not known by the limit of its slot, esi: on by label 5 if the slot is the crowd's and it is
 # known of its member. Uses \other, whose lower half is \half.
 .macro raddle_member cell, other, half
@@ -323,6 +343,7 @@ core::arch::global_asm!(
  .endif
  cmp dword ptr [rax + {no_locks}], 0
  jne 5f
+ raddle_agreed rcx, r9, r9d, 5f
  shl rsi, {access_shift}
  shr rsi, {tick_shift}
  raddle_alike "[rax + {own_locks}]", rsi, esi, r9
@@ -466,6 +487,7 @@ core::arch::global_asm!(
  mov r10, rbx
  cmp dword ptr [rax + {no_locks}], 0
  jne 3f
+ raddle_agreed r9, r11, r11d, 3f
  shl rbx, {access_shift}
  shr rbx, {tick_shift}
  raddle_alike "[rax + {own_locks}]", rbx, ebx, r11
@@ -592,6 +614,10 @@ raddle_middle_end:
     cells = const offset_of!(Middle, cells),
     settled = const offset_of!(Middle, settled),
     sharers = const offset_of!(Middle, sharers),
+    lines_alike = const offset_of!(Middle, lines_alike),
+    mixed_locks = const MIXED_LOCKS,
+    unlike = const UNLIKE as i32,
+    joins = const offset_of!(Middle, joins),
     touched = const offset_of!(Middle, touched),
     rows = const offset_of!(Middle, rows.start),
     row_mask = const offset_of!(Middle, rows.mask),

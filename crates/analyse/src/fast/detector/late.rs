@@ -11,7 +11,7 @@
 use super::{FastHybrid, Now, Outcome};
 use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, GRANULE, LINE};
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_room, place, slots_of};
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_agreed, has_room, place, slots_of};
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
 use raddle_model::{Address, Event, EventKind, ThreadId};
@@ -55,6 +55,10 @@ impl<P: Planes> FastHybrid<P> {
         if self.is_alone(standing, side, line) {
             return true;
         }
+        let agreed = has_agreed(&self.planes, standing, line);
+        if agreed && side == Side::Write {
+            return self.planes.sharers(Side::Write, line) & SPECIAL == 0;
+        }
         let own = standing.own_slots();
         let writers = self.planes.sharers(Side::Write, line) & !own;
         let readers = match side {
@@ -77,8 +81,8 @@ impl<P: Planes> FastHybrid<P> {
                 if cell.bytes() & bytes == 0 || standing.knows(slot, cell.tick()) {
                     return true;
                 }
-                let locks = self.planes.locks(slot, cell.tick());
-                let excluded = self.planes.alike(locks) == standing.alike();
+                let locks = || self.planes.locks(slot, cell.tick());
+                let excluded = agreed || self.planes.alike(locks()) == standing.alike();
                 if excluded && side == Side::Read {
                     standing.note_handed();
                 }

@@ -3,7 +3,7 @@
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
 use crate::fast::cell::{LINE, granules, lines};
-use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, look, slots_of};
+use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, look, share, slots_of};
 use crate::fast::special::Kept;
 use crate::touch::Kind;
 use raddle_model::Event;
@@ -61,8 +61,7 @@ impl<P: Planes> FastHybrid<P> {
                     self.keep(state, standing.slot(), granule, cell);
                 });
             }
-            let line = part.0 / LINE;
-            self.planes.add_sharers(Side::Write, line, 1 << standing.slot());
+            share(&self.planes, &standing, Side::Write, part.0 / LINE);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
-use crate::fast::journal::Journal;
+use crate::fast::journal::{Journal, Noted};
 use crate::fast::protocol::{Planes, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::{Values, closes};
@@ -215,26 +215,23 @@ pub(super) fn read_first(
     section: &Section,
     mut read: impl FnMut(u64, Bytes, Bytes),
 ) {
-    let mut at = 0;
-    journal.granules(section.asked, |side, granule, bytes| {
-        at += 1;
-        if side == Side::Write {
-            return;
-        }
-        let (mut number, mut before, mut after) = (0, 0, 0);
-        journal.granules(section.asked, |side, of, written| {
-            number += 1;
-            match side == Side::Write && of == granule {
-                true if number < at => before |= written,
-                true => after |= written,
-                false => {}
+    let notes = |wanted| {
+        journal.noted(section.asked).filter(move |(_, noted): &(u64, Noted)| noted.side() == wanted)
+    };
+    for (number, one) in notes(Side::Read) {
+        let (mut before, mut after) = (0, 0);
+        for (at, other) in notes(Side::Write) {
+            let written = other.bytes_beside(one);
+            match at < number {
+                true => before |= written,
+                false => after |= written,
             }
-        });
-        let (kept, overwritten) = (bytes & !before & !after, bytes & !before & after);
-        if kept | overwritten != 0 {
-            read(granule, kept, overwritten);
         }
-    });
+        for (granule, bytes) in (Noted { bytes: one.bytes & !before, ..one }).granules() {
+            let after = (after >> ((granule - one.at / GRANULE) * GRANULE)) as Bytes;
+            read(granule, bytes & !after, bytes & after);
+        }
+    }
 }
 
 /// Do these bytes of a granule hold zero, and nothing else?
