@@ -39,14 +39,14 @@ const ROOM: usize = 32;
 /// Accesses that are remembered for a thread.
 const ROWS: usize = 1 << 13;
 /// Rules for finding frames, and steps from stack to stack, that are remembered for a thread.
-const RULES: usize = 1 << 12;
+const RULES: usize = 1 << 13;
 const STEPS: usize = 1 << 12;
 /// Frames that the path finds at once; more are left to Rust.
 const FOUND: usize = 16;
 const SPREAD_SITE: u32 = 0x9E37_79B1;
 const SPREAD: u32 = 0x85EB_CA6B;
 /// Merged accesses that are remembered for a thread.
-const MERGES: usize = 1 << 12;
+const MERGES: usize = 1 << 13;
 /// Above so many bits of its hash a row is found in its table: as many are left as the largest has bytes.
 const HASH_SHIFT: u32 = u32::BITS - (ROWS * ROW_SIZE).trailing_zeros();
 /// A cell without its access, as high as it goes: cells are compared by their ticks so, and the tick itself
@@ -183,6 +183,21 @@ impl Table {
     /// The two words of a row.
     fn row(&self, place: usize) -> [u64; 2] {
         [0, 8].map(|word| self.memory.word_at(place + word))
+    }
+
+    /// The row at a place, or the one beside it, that is the one looked for.
+    fn find(&self, place: usize, is_it: impl Fn([u64; 2]) -> bool) -> Option<[u64; 2]> {
+        [place, place ^ ROW_SIZE].map(|place| self.row(place)).into_iter().find(|row| is_it(*row))
+    }
+
+    /// Writes a row where it will be found. Who was there, and is not `replaced`, moves to the place beside it: two that are met by
+    /// turns and belong to one place would drive each other out for ever.
+    fn put<T: Copy>(&mut self, place: usize, row: T, replaced: impl Fn([u64; 2]) -> bool) {
+        let old = self.row(place);
+        if old != [0; 2] && !replaced(old) {
+            self.write(place ^ ROW_SIZE, old);
+        }
+        self.write(place, row);
     }
 
     /// Writes a row.
@@ -480,20 +495,16 @@ impl Middle {
             return;
         }
         if let Some(Rule { at, .. }) = self.rule(RuleKey::site(site)) {
-            let place = self.rows.place(row_hash(site, node));
-            // Who was here moves to the place beside it, where it is found a little later.
-            let old = self.rows.row(place);
-            if old[0] != 0 && old[0] != u64::from(node) << 32 | u64::from(site) {
-                self.rows.write(place ^ ROW_SIZE, old);
-            }
-            self.rows.write(place, Row { site, node, access, at });
+            let key = u64::from(node) << 32 | u64::from(site);
+            let row = Row { site, node, access, at };
+            self.rows.put(self.rows.place(row_hash(site, node)), row, |old| old[0] == key);
         }
     }
 
     /// How the frame is found from there, if that is known.
     pub fn rule(&self, key: RuleKey) -> Option<Rule> {
-        let [known, rule] = self.rules.row(self.rules.place(key.hash()));
-        (known == key.0).then_some(Rule { at: rule as i32, bp: (rule >> 32) as i32 })
+        let [_, rule] = self.rules.find(self.rules.place(key.hash()), |row| row[0] == key.0)?;
+        Some(Rule { at: rule as i32, bp: (rule >> 32) as i32 })
     }
 
     /// Is it known how the frame is found from there?
@@ -503,7 +514,8 @@ impl Middle {
 
     /// Remembers how the frame is found from a place.
     pub fn remember_rule(&mut self, key: RuleKey, rule: Rule) {
-        self.rules.write(self.rules.place(key.hash()), RuleRow { key: key.0, rule });
+        let row = RuleRow { key: key.0, rule };
+        self.rules.put(self.rules.place(key.hash()), row, |old| old[0] == key.0);
     }
 
     /// Are the rules those of the modules that are there now?
@@ -524,14 +536,17 @@ impl Middle {
     /// Remembers the stack `node`: that of `outer` with one frame more.
     pub fn remember_step(&mut self, outer: u32, return_address: u64, node: u32) {
         let step = Step { return_address, outer, node };
-        self.steps.write(self.steps.place(step_hash(outer, return_address)), step);
+        let place = self.steps.place(step_hash(outer, return_address));
+        self.steps.put(place, step, |old| old[0] == return_address && old[1] as u32 == outer);
     }
 }
 
 impl Middle {
     /// Remembers what stands for two accesses.
     pub fn remember_merge(&mut self, merge: Merge) {
-        self.merges.write(self.merges.place(merge_hash(&merge)), merge);
+        let key = [u64::from(merge.new.0) << 32 | u64::from(merge.old.0), u64::from(merge.bytes)];
+        let same = |old: [u64; 2]| old[0] == key[0] && u64::from(old[1] as u32) == key[1];
+        self.merges.put(self.merges.place(merge_hash(&merge)), merge, same);
     }
 }
 

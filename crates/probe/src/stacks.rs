@@ -250,13 +250,21 @@ impl Stacks {
         fresh: &mut Vec<Frame>,
     ) -> Option<usize> {
         fresh.clear();
-        let ThreadState { frames, stacks, .. } = thread;
+        let ThreadState { frames, stacks, middle, site, .. } = thread;
+        let middle = middle.as_deref().filter(|middle| middle.is_current());
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         let mut at = first_address(spot)?;
+        let mut key = rule_key(spot, *site);
         let mut read = |address| target::stack_word(address, stack).ok_or(());
         while fresh.len() < most {
-            let unwound = unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read);
+            // As the middle path was taught, which is much quicker than to read the tables again.
+            let by_rule = key.and_then(|key| middle?.rule(key));
+            let by_rule = by_rule.and_then(|rule| follow(rule, &mut registers, &mut read));
+            let unwound = match by_rule {
+                Some(return_address) => Ok(Some(return_address)),
+                None => unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read),
+            };
             let Ok(Some(return_address)) = unwound else { break };
             // The stack pointer is now what it was before the call.
             let found_at = registers.sp().wrapping_sub(8);
@@ -266,6 +274,7 @@ impl Stacks {
                 return Some(known);
             }
             fresh.push(Frame::new(found_at, return_address));
+            key = Some(RuleKey::call(return_address));
             match FrameAddress::from_return_address(return_address) {
                 Some(next) => at = next,
                 None => break,
@@ -322,10 +331,7 @@ impl Stacks {
     fn learn(&self, thread: &mut ThreadState, spot: Spot, fresh: &[Frame]) {
         let ThreadState { middle: Some(middle), stacks, site, .. } = thread else { return };
         middle.set_age(Probe::instance().modules.age());
-        let first = match spot.returns {
-            true => Some(RuleKey::call(spot.pc)),
-            false => site.map(RuleKey::site),
-        };
+        let first = rule_key(spot, *site);
         let first = first.map(|key| (key, first_address(spot)));
         let callers = fresh.iter().map(|frame| {
             let address = frame.return_address;
@@ -345,16 +351,39 @@ impl Stacks {
 /// see it.
 fn met_at_once(thread: &ThreadState, spot: Spot, stack: &Range<u64>, top: u64) -> Option<u32> {
     let middle = thread.middle.as_ref().filter(|middle| middle.is_current())?;
-    let key = match (spot.returns, thread.site) {
-        (true, _) => RuleKey::call(spot.pc),
-        (false, site) => RuleKey::site(site?),
-    };
-    let at = middle.rule(key)?.return_address_at(spot.sp, spot.bp);
+    let at = middle.rule(rule_key(spot, thread.site)?)?.return_address_at(spot.sp, spot.bp);
     let frame = thread.frames.get(Frames::count(top));
     let is_it = frame.at == at
         && stack.contains(&at)
         && target::stack_word(at, stack) == Some(frame.return_address);
     is_it.then_some(frame.node)
+}
+
+/// By what the rule for the frame around `spot` is known, which is at this site if it is no call.
+fn rule_key(spot: Spot, site: Option<u32>) -> Option<RuleKey> {
+    match spot.returns {
+        true => Some(RuleKey::call(spot.pc)),
+        false => site.map(RuleKey::site),
+    }
+}
+
+/// Unwinds a frame by its rule; gives where it returns to. Nothing is changed if its stack cannot be read.
+fn follow(
+    rule: Rule,
+    registers: &mut UnwindRegsX86_64,
+    mut read: impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<u64> {
+    let at = rule.return_address_at(registers.sp(), registers.bp());
+    let return_address = read(at).ok()?;
+    let bp = match rule.bp {
+        0 => registers.bp(),
+        offset => read(at.wrapping_add_signed(i64::from(offset))).ok()?,
+    };
+    let is_further = at >= registers.sp() && return_address != 0;
+    is_further.then(|| {
+        *registers = UnwindRegsX86_64::new(return_address, at + 8, bp);
+        return_address
+    })
 }
 
 fn first_address(spot: Spot) -> Option<FrameAddress> {

@@ -30,7 +30,11 @@ raddle_find:
  and edx, [rax + {rule_mask}]
  add rdx, [rax + {rules}]
  cmp [rdx], r11
+ je 2f
+ xor rdx, {row_size}
+ cmp [rdx], r11
  jne 8f
+2:
  movsxd r12, dword ptr [rdx + {rule_at}]
  test r12d, 1
  jnz 2f
@@ -87,9 +91,17 @@ raddle_find:
  and edx, [rax + {step_mask}]
  add rdx, [rax + {steps}]
  cmp [rdx + {step_return}], r13
+ jne 2f
+ cmp [rdx + {step_outer}], r9d
+ je 3f
+2:
+ # Or in the place beside it, here and below.
+ xor rdx, {row_size}
+ cmp [rdx + {step_return}], r13
  jne 8f
  cmp [rdx + {step_outer}], r9d
  jne 8f
+3:
  mov r9d, [rdx + {step_node}]
  cmp rdi, [rsi + {limit}]
  jae 8f
@@ -118,8 +130,7 @@ raddle_find:
  cmp [rdx + {row_node}], r9d
  je 5f
 4:
- # Or in the place beside it.
- xor rdx, 16
+ xor rdx, {row_size}
  cmp [rdx + {row_site}], ebx
  jne 8f
  cmp [rdx + {row_node}], r9d

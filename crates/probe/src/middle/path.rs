@@ -12,7 +12,7 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, CHUNKS, FOUND, HASH_SHIFT, Middle, OPEN, Row, RuleRow, SITE_BIT, SPREAD,
+    ACCESS_SHIFT, CHUNKS, FOUND, HASH_SHIFT, Middle, OPEN, ROW_SIZE, Row, RuleRow, SITE_BIT, SPREAD,
     SPREAD_SITE, Step, TICK_SHIFT,
 };
 use crate::frames;
@@ -176,11 +176,20 @@ core::arch::global_asm!(
  and \half, [rax + {merge_mask}]
  add \whole, [rax + {merges}]
  cmp [\whole], \old
+ jne .Lraddle_beside\@
+ cmp [\whole + 4], edx
+ jne .Lraddle_beside\@
+ cmp [\whole + 8], \bytes
+ je .Lraddle_merged\@
+.Lraddle_beside\@:
+ xor \whole, {row_size}
+ cmp [\whole], \old
  jne 6f
  cmp [\whole + 4], edx
  jne 6f
  cmp [\whole + 8], \bytes
  jne 6f
+.Lraddle_merged\@:
  mov edx, [\whole + 12]
 .endm
 
@@ -658,6 +667,7 @@ raddle_middle_end:
     lock_tables = const offset_of!(Middle, lock_tables),
     own_locks = const offset_of!(Middle, own_locks),
     stack = const offset_of!(Middle, journal.stack),
+    row_size = const ROW_SIZE,
     row_site = const offset_of!(Row, site),
     row_node = const offset_of!(Row, node),
     row_access = const offset_of!(Row, access),
