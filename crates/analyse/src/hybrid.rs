@@ -25,7 +25,7 @@ use crate::detector::Analyser;
 use crate::execution::{Execution, Memory};
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race, Touched, closes};
-use crate::order::Order;
+use crate::order::{Order, bytes};
 use crate::shadow::Shadow;
 use crate::touch::{Kind, Touch, kind_within};
 use raddle_model::clock::{Stamp, VectorClock};
@@ -176,7 +176,8 @@ impl Analyser for Hybrid {
         }
         let reads = self.execution.condition_reads(event);
         if !reads.is_empty() {
-            let remembered: Vec<Remembered> = reads.iter().map(|at| self.shadow.get(*at)).collect();
+            let bytes = reads.into_iter().flat_map(bytes::each);
+            let remembered: Vec<Remembered> = bytes.map(|at| self.shadow.get(at)).collect();
             let touches = remembered.iter().flat_map(|r| &r.0).map(Arc::as_ref);
             self.execution.left_loop(event, touches.filter(|touch| touch.kind.writes()));
         }

@@ -25,7 +25,7 @@ pub use state::MsmLength;
 use crate::detector::Analyser;
 use crate::execution::{Execution, Memory};
 use crate::findings::Findings;
-use crate::order::Order;
+use crate::order::{Order, bytes};
 use crate::shadow::Shadow;
 use crate::touch::{Kind, PlainReads, Touch};
 use raddle_model::finding::{Certainty, Finding, Rule};
@@ -141,8 +141,8 @@ impl Analyser for HelgrindPlus {
         }
         let reads = self.execution.condition_reads(event);
         if !reads.is_empty() {
-            let writers: Vec<_> =
-                reads.iter().filter_map(|at| self.shadow.get(*at).writer).collect();
+            let bytes = reads.into_iter().flat_map(bytes::each);
+            let writers: Vec<_> = bytes.filter_map(|at| self.shadow.get(at).writer).collect();
             self.execution.left_loop(event, writers.iter().map(Arc::as_ref));
         }
         if let EventKind::ThreadJoined { joined: Some(joined), .. } = &event.kind {

@@ -41,20 +41,24 @@
 //! what the section has touched ([`Conditions::recall`]), and tells of accesses by a thread whose wake-up
 //! is undecided ([`Conditions::touches`]).
 
+use super::bytes::{ByteSet, Bytes, Part, words};
 use super::thread::Threads;
 use super::{Clocks, forget_in};
 use crate::held::LockChange;
 use raddle_model::{AccessKind, Address, Event, EventKind, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes remembered of one critical section. The test of a loop and what makes it true are short; a
+/// Words remembered of one critical section. The test of a loop and what makes it true are short; a
 /// section that touches more is not told apart by them, and all signallers stand in.
-const SECTION_BYTES: usize = 4096;
-/// Bytes whose writers are remembered of one condition variable. Whoever signals it after writing yet
+const SECTION_WORDS: usize = 4096;
+/// Bytes of one access that are remembered.
+const ACCESS_BYTES: u64 = 4096;
+/// Words whose writers are remembered of one condition variable. Whoever signals it after writing yet
 /// others counts as one of whom no write is known.
-const WRITTEN_BYTES: usize = 1 << 16;
+const WRITTEN_WORDS: usize = 1 << 16;
 
 /// Whom a waiter comes after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,16 +79,35 @@ struct Condition {
     unrelated: Clocks,
     /// Those who wrote nothing in the section they signalled from.
     nudges: Clocks,
-    /// Those who wrote a byte, by byte.
-    wrote: FxHashMap<u64, Clocks>,
+    /// By word, those who wrote these bytes of it.
+    wrote: FxHashMap<u64, SmallVec<[(Part, Clocks); 1]>>,
+}
+
+impl Condition {
+    /// Who wrote these bytes of a word is there.
+    fn written(&mut self, (word, part): Bytes, now: &Clocks) {
+        let writers = self.wrote.entry(word).or_default();
+        match writers.iter_mut().find(|(of, _)| *of == part) {
+            Some((_, clocks)) => clocks.join(now),
+            None => writers.push((part, now.clone())),
+        }
+    }
+
+    /// Those who wrote some of these.
+    fn writers<'a>(&'a self, bytes: &'a ByteSet) -> impl Iterator<Item = &'a Clocks> {
+        bytes.words().flat_map(|(word, part)| {
+            let writers = self.wrote.get(&word).into_iter().flatten();
+            writers.filter(move |(of, _)| of & part != 0).map(|(_, clocks)| clocks)
+        })
+    }
 }
 
 /// What a thread did in its critical section, or in the last one.
 #[derive(Debug, Default)]
 struct Section {
     open: bool,
-    reads: FxHashSet<u64>,
-    writes: FxHashSet<u64>,
+    reads: ByteSet,
+    writes: ByteSet,
     /// More than is remembered.
     overflown: bool,
 }
@@ -140,11 +163,9 @@ impl Conditions {
             Some(section)
                 if !section.overflown
                     && !section.writes.is_empty()
-                    && condition.wrote.len() < WRITTEN_BYTES =>
+                    && condition.wrote.len() < WRITTEN_WORDS =>
             {
-                for byte in &section.writes {
-                    condition.wrote.entry(*byte).or_default().join(&now);
-                }
+                section.writes.words().for_each(|bytes| condition.written(bytes, &now));
             }
             Some(section) if section.open && !section.overflown && section.writes.is_empty() => {
                 condition.nudges.join(&now);
@@ -183,7 +204,7 @@ impl Conditions {
             return;
         };
         let mut related = false;
-        for clocks in section.reads.iter().filter_map(|byte| state.wrote.get(byte)) {
+        for clocks in state.writers(&section.reads) {
             threads.acquire(thread, Some(clocks));
             related = true;
         }
@@ -222,7 +243,7 @@ impl Conditions {
         for state in named.into_iter().chain(every) {
             match section.filter(|section| !section.overflown) {
                 Some(section) => {
-                    for clocks in section.reads.iter().filter_map(|byte| state.wrote.get(byte)) {
+                    for clocks in state.writers(&section.reads) {
                         threads.acquire(thread, Some(clocks));
                         related = true;
                     }
@@ -240,9 +261,9 @@ impl Conditions {
     }
 
     /// The bytes that `thread` has read in its critical section, for the write/read rule.
-    pub(super) fn reads(&self, thread: ThreadId) -> Vec<u64> {
+    pub(super) fn reads(&self, thread: ThreadId) -> Vec<Bytes> {
         let section = self.sections.get(&thread).filter(|s| s.open && !s.overflown);
-        section.map_or_else(Vec::new, |section| section.reads.iter().copied().collect())
+        section.map_or_else(Vec::new, |section| section.reads.words().collect())
     }
 
     /// What `thread` has touched in its critical section, or in the last one, and was no event. Not
@@ -325,11 +346,9 @@ impl Conditions {
             }
             EventKind::Range { kind, address, length } => {
                 if let Some(section) = self.sections.get_mut(&event.thread).filter(|s| s.open) {
-                    section.overflown |= *length > SECTION_BYTES as u64;
-                    section.record(
-                        *kind,
-                        bytes_of(*address, (*length).min(SECTION_BYTES as u64) as u32),
-                    );
+                    section.overflown |= *length > ACCESS_BYTES;
+                    let length = (*length).min(ACCESS_BYTES) as u32;
+                    section.record(*kind, bytes_of(*address, length));
                 }
             }
             EventKind::ThreadExit => {
@@ -359,20 +378,21 @@ impl Conditions {
 }
 
 impl Section {
-    fn has_touched(&self, mut bytes: Range<u64>) -> bool {
-        bytes.all(|byte| self.reads.contains(&byte) || self.writes.contains(&byte))
+    fn has_touched(&self, bytes: Range<u64>) -> bool {
+        let untouched = |word| !(self.reads.part(word) | self.writes.part(word));
+        words(bytes).all(|(word, part)| part & untouched(word) == 0)
     }
 
     fn record(&mut self, kind: AccessKind, bytes: Range<u64>) {
-        if self.reads.len() + self.writes.len() >= SECTION_BYTES {
+        if self.reads.len() + self.writes.len() >= SECTION_WORDS {
             self.overflown = true;
             return;
         }
         if !kind.writes() || kind == AccessKind::AtomicUpdate {
-            self.reads.extend(bytes.clone());
+            self.reads.add(bytes.clone());
         }
         if kind.writes() {
-            self.writes.extend(bytes);
+            self.writes.add(bytes);
         }
     }
 }

@@ -12,8 +12,8 @@
 //! `TICK_SHIFT` it is its tick.
 
 use super::{
-    ACCESS_SHIFT, CHUNKS, FOUND, HASH_SHIFT, Middle, OPEN, ROW_SIZE, Row, RuleRow, SITE_BIT, SPREAD,
-    SPREAD_SITE, Step, TICK_SHIFT,
+    ACCESS_SHIFT, CHUNKS, FOUND, HASH_SHIFT, Middle, OPEN, ROW_SIZE, Row, RuleRow, SITE_BIT,
+    SPREAD, SPREAD_SITE, Step, TICK_SHIFT,
 };
 use crate::frames;
 use crate::memory::shadow::CHUNK;

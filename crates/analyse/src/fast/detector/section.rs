@@ -7,13 +7,16 @@ use crate::fast::journal::{Journal, Noted};
 use crate::fast::protocol::{Planes, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::{Values, closes};
+use crate::order;
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::Finding;
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+// What conditions read comes by words.
+const _: () = assert!(order::bytes::WORD == GRANULE);
 
 /// Where a thread's critical section, or its last one, lies in its journal.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,14 +102,12 @@ impl<P: Planes> FastHybrid<P> {
     /// Whoever leaves a loop around a wait comes after those who last wrote, under a lock that it
     /// holds too, what it has read in its critical section.
     pub(super) fn left_loop(&self, state: &mut State, event: &Event) {
-        let mut read: FxHashMap<u64, Bytes> = FxHashMap::default();
-        for byte in state.execution.condition_reads(event) {
-            *read.entry(byte / GRANULE).or_default() |= 1 << (byte % GRANULE);
-        }
+        let read = state.execution.condition_reads(event);
         let held = Arc::clone(state.execution.locks(event.thread));
         let mut writes = Vec::new();
         for (granule, bytes) in read {
-            self.writes_under(state, &held, (granule, bytes), |_, _| true, &mut writes);
+            let read = (granule, Bytes::from(bytes));
+            self.writes_under(state, &held, read, |_, _| true, &mut writes);
         }
         self.catch_up_with(state, &writes);
         state.execution.left_loop_after(event.thread, &writes);
