@@ -4,7 +4,7 @@
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::{Journal, Noted};
-use crate::fast::protocol::{Planes, Side, in_room, slots_of};
+use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::{Values, closes};
 use crate::order;
@@ -103,11 +103,12 @@ impl<P: Planes> FastHybrid<P> {
     /// holds too, what it has read in its critical section.
     pub(super) fn left_loop(&self, state: &mut State, event: &Event) {
         let read = state.execution.condition_reads(event);
+        let own = state.threads.get(&event.thread).map_or(0, |of| of.standing.own_slots());
         let held = Arc::clone(state.execution.locks(event.thread));
         let mut writes = Vec::new();
         for (granule, bytes) in read {
             let read = (granule, Bytes::from(bytes));
-            self.writes_under(state, &held, read, |_, _| true, &mut writes);
+            self.writes_under(state, (own, &held), read, |_, _| true, &mut writes);
         }
         self.catch_up_with(state, &writes);
         state.execution.left_loop_after(event.thread, &writes);
@@ -136,7 +137,8 @@ impl<P: Planes> FastHybrid<P> {
             let held = Arc::clone(state.execution.locks(event.thread));
             let unknown = |slot, tick| !standing.knows(slot, tick);
             for read in depended_on(journal, asked, self.values) {
-                self.writes_under(state, &held, read, unknown, &mut writes);
+                let own = standing.own_slots();
+                self.writes_under(state, (own, &held), read, unknown, &mut writes);
             }
         }
         let handed = match writes.is_empty() {
@@ -162,11 +164,11 @@ impl<P: Planes> FastHybrid<P> {
     }
 
     /// The writes to some bytes of a granule that were made under a lock of `held`, of slots and ticks
-    /// that are `wanted`.
+    /// that are `wanted`, and not of slots that are the asking thread's `own`.
     fn writes_under(
         &self,
         state: &State,
-        held: &LockSet,
+        (own, held): (u32, &LockSet),
         (granule, bytes): (u64, Bytes),
         wanted: impl Fn(usize, u32) -> bool,
         writes: &mut Vec<(ThreadId, Stamp)>,
@@ -185,7 +187,8 @@ impl<P: Planes> FastHybrid<P> {
                 writes.push(self.when(state, slot, tick));
             }
         };
-        for slot in slots_of(self.planes.sharers(Side::Write, granule * GRANULE / LINE)) {
+        let writers = self.planes.sharers(Side::Write, granule * GRANULE / LINE);
+        for slot in slots_of(writers & !own) {
             let newest = self.planes.cell(slot, Side::Write, granule);
             let older = self.older(slot, Side::Write, granule);
             for cell in std::iter::once(newest).chain(older) {
@@ -201,7 +204,9 @@ impl<P: Planes> FastHybrid<P> {
                 });
             }
         }
-        for kept in state.specials.get(granule).into_iter().flat_map(|special| &special.kept) {
+        let is_special = writers & SPECIAL != 0;
+        let special = is_special.then(|| state.specials.get(granule)).flatten();
+        for kept in special.into_iter().flat_map(|special| &special.kept) {
             if kept.bytes & bytes != 0 && wanted(kept.slot, kept.tick) {
                 take(kept.slot, kept.tick, kept.access);
             }
