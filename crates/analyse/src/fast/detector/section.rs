@@ -13,6 +13,7 @@ use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::Finding;
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 // What conditions read comes by words.
@@ -221,14 +222,15 @@ pub(super) fn read_first(
     section: &Section,
     mut read: impl FnMut(u64, Bytes, Bytes),
 ) {
-    let notes = |wanted| {
-        journal.noted(section.asked).filter(move |(_, noted): &(u64, Noted)| noted.side() == wanted)
-    };
-    for (number, one) in notes(Side::Read) {
+    // Most sections write little, and read much.
+    let is_write = |(_, noted): &(u64, Noted)| noted.side() == Side::Write;
+    let written: SmallVec<[(u64, Noted); 8]> =
+        journal.noted(section.asked).filter(is_write).collect();
+    for (number, one) in journal.noted(section.asked).filter(|noted| !is_write(noted)) {
         let (mut before, mut after) = (0, 0);
-        for (at, other) in notes(Side::Write) {
+        for (at, other) in &written {
             let written = other.bytes_beside(one);
-            match at < number {
+            match *at < number {
                 true => before |= written,
                 false => after |= written,
             }
