@@ -52,6 +52,17 @@ fn the_data_may_be_used_in_the_section_that_found_it() {
     assert_eq!(verdict(&script), []);
 }
 
+/// As with a reference that is counted atomically: when the section ends, all that was handed to it is known by other means.
+#[test]
+fn what_was_handed_over_counts_though_it_has_come_to_be_known_since() {
+    let counts = |n| t(n).accesses(AccessKind::AtomicUpdate, Y);
+    let mut script = hands(&[t(1).writes(FLAG)]);
+    script.push(counts(1));
+    script.extend([t(2).locks(M), t(2).reads(FLAG), t(2).reads(X).at(2), counts(2)]);
+    script.push(t(2).unlocks(M));
+    assert_eq!(verdict(&script), []);
+}
+
 #[test]
 fn a_section_that_reads_nothing_of_the_others_is_not_ordered() {
     for under_lock in [vec![], vec![t(1).reads(FLAG)], vec![t(1).writes(Y)]] {

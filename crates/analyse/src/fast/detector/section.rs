@@ -128,18 +128,19 @@ impl<P: Planes> FastHybrid<P> {
         let asked = std::mem::replace(&mut member.section.asked, journal.count);
         let met = std::mem::replace(&mut member.section.handed, journal.handed);
         // To look for what was handed over costs as much as the section itself.
-        let looks = member.standing.take_handed() || met != journal.handed;
-        if !looks && member.held_back.is_empty() {
+        let waits = !member.held_back.is_empty();
+        if !member.standing.take_handed() && met == journal.handed && !waits {
             return;
         }
         let mut writes = Vec::new();
-        if looks && state.execution.holds_locks(event.thread) && asked < journal.count {
+        if state.execution.holds_locks(event.thread) && asked < journal.count {
             let standing = Arc::clone(&member.standing);
             let held = Arc::clone(state.execution.locks(event.thread));
-            let unknown = |slot, tick| !standing.knows(slot, tick);
+            // What waits may have been met before its thread came to know, in this very section, what it was handed.
+            let wanted = |slot, tick| waits || !standing.knows(slot, tick);
             for read in depended_on(journal, asked, self.values) {
                 let own = standing.own_slots();
-                self.writes_under(state, (own, &held), read, unknown, &mut writes);
+                self.writes_under(state, (own, &held), read, wanted, &mut writes);
             }
         }
         let handed = match writes.is_empty() {
