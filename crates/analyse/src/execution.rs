@@ -6,7 +6,7 @@
 use crate::handover::Values;
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
-use crate::order::bytes::Bytes;
+use crate::order::bytes::Piece;
 use crate::order::{Ahead, Clocks, Lock, Order, Orders, Shards};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
@@ -405,7 +405,7 @@ impl Execution {
     }
 
     /// If the event is the end of a loop around a wait, the bytes its condition may have read.
-    pub fn condition_reads(&self, event: &Event) -> Vec<Bytes> {
+    pub fn condition_reads(&self, event: &Event) -> Vec<Piece> {
         match event.kind {
             EventKind::ConditionLoopLeft { .. } => self.orders.condition_reads(event.thread),
             _ => Vec::new(),

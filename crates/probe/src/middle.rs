@@ -39,14 +39,14 @@ const ROOM: usize = 32;
 /// Accesses that are remembered for a thread.
 const ROWS: usize = 1 << 13;
 /// Rules for finding frames, and steps from stack to stack, that are remembered for a thread.
-const RULES: usize = 1 << 13;
+const RULES: usize = 1 << 12;
 const STEPS: usize = 1 << 12;
 /// Frames that the path finds at once; more are left to Rust.
 const FOUND: usize = 16;
 const SPREAD_SITE: u32 = 0x9E37_79B1;
 const SPREAD: u32 = 0x85EB_CA6B;
 /// Merged accesses that are remembered for a thread.
-const MERGES: usize = 1 << 13;
+const MERGES: usize = 1 << 12;
 /// Above so many bits of its hash a row is found in its table: as many are left as the largest has bytes.
 const HASH_SHIFT: u32 = u32::BITS - (ROWS * ROW_SIZE).trailing_zeros();
 /// A cell without its access, as high as it goes: cells are compared by their ticks so, and the tick itself

@@ -11,9 +11,10 @@
 //! byte are left out. (The ticks' lowest 24 bits are all that is compared: see [`crate::fast`].)
 
 use crate::fast::access::AccessId;
+use crate::order::bytes;
 
 /// Bytes of memory that one cell stands for.
-pub const GRANULE: u64 = 8;
+pub const GRANULE: u64 = bytes::WORD;
 
 /// Bytes of memory whose sharers are known together: a cache line, what programs keep apart when they
 /// care.
@@ -85,15 +86,7 @@ impl Cell {
 /// The granules of `address..end`, each with the bytes of it that are meant.
 #[inline]
 pub fn granules(address: u64, end: u64) -> impl Iterator<Item = (u64, Bytes)> {
-    let first = address / GRANULE;
-    let last = end.saturating_sub(1).max(address) / GRANULE;
-    (first..=last).map(move |granule| {
-        let start = granule * GRANULE;
-        let from = address.max(start) - start;
-        let to = end.min(start + GRANULE) - start;
-        let bytes = (WHOLE << from & WHOLE) & (WHOLE >> (GRANULE - to));
-        (granule, bytes)
-    })
+    bytes::words(address..end).map(|(granule, part)| (granule, Bytes::from(part)))
 }
 
 /// The parts of `address..end` that lie in one line each.

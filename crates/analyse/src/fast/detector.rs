@@ -237,16 +237,13 @@ impl<P: Planes> FastHybrid<P> {
             while stamped.len() < TOGETHER
                 && let Some(part) = lines(self.after_known(standing, side, (at, end)), end).next()
             {
-                let line = part.0 / LINE;
-                synchronises = self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0
-                    && self.synchronises(part);
-                if synchronises {
+                let describe = || *described.get_or_insert_with(&mut describe);
+                let Some(news) = self.stamp_part(standing, side, part, &mut keeps, describe) else {
+                    synchronises = true;
                     break;
-                }
+                };
                 at = part.1;
-                let mut describe = || *described.get_or_insert_with(&mut describe);
-                if self.stamp(standing, side, part, &mut keeps, &mut describe) {
-                    share(&self.planes, standing, side, line);
+                if news {
                     stamped.push(part);
                 }
             }
@@ -276,17 +273,34 @@ impl<P: Planes> FastHybrid<P> {
         keeps: impl FnMut(u64, Keeping) -> bool,
         describe: impl FnMut() -> AccessId,
     ) -> Outcome {
-        let line = part.0 / LINE;
         if standing.is_muted(side) {
             return Outcome::Done;
         }
-        if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part) {
-            return Outcome::Synchronises;
+        match self.stamp_part(standing, side, part, keeps, describe) {
+            Some(_) => Outcome::Done,
+            None => Outcome::Synchronises,
         }
-        if self.stamp(standing, side, part, keeps, describe) {
+    }
+
+    /// Stamps a part of a line, and shares the line if there was something new, which is said. Nothing is done if it
+    /// may synchronise.
+    fn stamp_part(
+        &self,
+        standing: &Standing,
+        side: Side,
+        part: (u64, u64),
+        keeps: impl FnMut(u64, Keeping) -> bool,
+        describe: impl FnMut() -> AccessId,
+    ) -> Option<bool> {
+        let line = part.0 / LINE;
+        if self.planes.sharers(Side::Write, line) & SYNCHRONISES != 0 && self.synchronises(part) {
+            return None;
+        }
+        let news = self.stamp(standing, side, part, keeps, describe);
+        if news {
             share(&self.planes, standing, side, line);
         }
-        Outcome::Done
+        Some(news)
     }
 
     /// Stamps the cells of a part of a line, as far as this segment has not touched them. False if it has touched all.

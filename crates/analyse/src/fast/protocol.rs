@@ -3,9 +3,9 @@
 //!
 //! A thread that touches a line of memory
 //! 1. stamps the cells of its own planes,
-//! 2. is among the line's sharers, or becomes one,
+//! 2. is among the line's sharers, or becomes one, and says under what locks it touches it ([`share`]),
 //! 3. lets all of this become visible (a fence), and only then
-//! 4. reads who else shares the line, and looks at their cells.
+//! 4. reads who else shares the line, and looks at their cells, unless all of them held the lock that it holds ([`has_agreed`]).
 //!
 //! Of two threads that touch the same bytes, the one whose fence comes second sees the stamp and the
 //! name of the other. Checking first and stamping then would leave a window in which both see nothing.

@@ -11,7 +11,7 @@ pub const WORD: u64 = 8;
 pub type Part = u8;
 
 /// A word, by number, and some of its bytes.
-pub type Bytes = (u64, Part);
+pub type Piece = (u64, Part);
 
 /// A set of bytes.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl ByteSet {
     }
 
     /// All of them, word by word.
-    pub fn words(&self) -> impl Iterator<Item = Bytes> {
+    pub fn words(&self) -> impl Iterator<Item = Piece> {
         self.0.iter().map(|(word, part)| (*word, *part))
     }
 
@@ -47,7 +47,8 @@ impl ByteSet {
 }
 
 /// A stretch, word by word.
-pub fn words(Range { start, end }: Range<u64>) -> impl Iterator<Item = Bytes> {
+#[inline]
+pub fn words(Range { start, end }: Range<u64>) -> impl Iterator<Item = Piece> {
     let last = if start < end { end.div_ceil(WORD) } else { start / WORD };
     (start / WORD..last).map(move |word| {
         let (from, to) = (start.max(word * WORD) % WORD, (end - word * WORD).min(WORD));
@@ -56,7 +57,7 @@ pub fn words(Range { start, end }: Range<u64>) -> impl Iterator<Item = Bytes> {
 }
 
 /// Each of some bytes of a word, by its address.
-pub fn each((word, part): Bytes) -> impl Iterator<Item = u64> {
+pub fn each((word, part): Piece) -> impl Iterator<Item = u64> {
     (0..WORD).filter(move |at| part >> at & 1 == 1).map(move |at| word * WORD + at)
 }
 

@@ -41,7 +41,7 @@
 //! what the section has touched ([`Conditions::recall`]), and tells of accesses by a thread whose wake-up
 //! is undecided ([`Conditions::touches`]).
 
-use super::bytes::{ByteSet, Bytes, Part, words};
+use super::bytes::{ByteSet, Part, Piece, words};
 use super::thread::Threads;
 use super::{Clocks, forget_in};
 use crate::held::LockChange;
@@ -85,7 +85,7 @@ struct Condition {
 
 impl Condition {
     /// Who wrote these bytes of a word is there.
-    fn written(&mut self, (word, part): Bytes, now: &Clocks) {
+    fn written(&mut self, (word, part): Piece, now: &Clocks) {
         let writers = self.wrote.entry(word).or_default();
         match writers.iter_mut().find(|(of, _)| *of == part) {
             Some((_, clocks)) => clocks.join(now),
@@ -261,7 +261,7 @@ impl Conditions {
     }
 
     /// The bytes that `thread` has read in its critical section, for the write/read rule.
-    pub(super) fn reads(&self, thread: ThreadId) -> Vec<Bytes> {
+    pub(super) fn reads(&self, thread: ThreadId) -> Vec<Piece> {
         let section = self.sections.get(&thread).filter(|s| s.open && !s.overflown);
         section.map_or_else(Vec::new, |section| section.reads.words().collect())
     }

@@ -35,7 +35,7 @@ pub use thread::{Tenure, after};
 use crate::held::LockChange;
 use atomic::Atomics;
 use barrier::Barriers;
-use bytes::Bytes;
+use bytes::Piece;
 use condition::Conditions;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::{HeldLock, LockSet};
@@ -339,7 +339,7 @@ impl Orders {
 
     /// What `thread`, leaving a loop around a wait, has read in its critical section: it comes after
     /// those who wrote it under the same lock. Empty with the plain rule for conditions.
-    pub fn condition_reads(&self, thread: ThreadId) -> Vec<Bytes> {
+    pub fn condition_reads(&self, thread: ThreadId) -> Vec<Piece> {
         self.conditions.reads(thread)
     }
 

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use raddle_analyse::Options;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
-use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::cell::{Cell, GRANULE, LINE, granules};
 use raddle_analyse::fast::crowd::MIXED;
+use raddle_analyse::fast::protocol::has_agreed;
 use raddle_analyse::fast::{
     Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
 };
@@ -255,6 +256,7 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
     detector.event(event, journal);
 }
 
+/// Some accesses at once, and some in two halves, as the probe does it.
 pub fn access(
     detector: &FastHybrid<SmallPlanes>,
     standing: &Standing,
@@ -265,21 +267,28 @@ pub fn access(
 ) -> Outcome {
     let side = if kind == AccessKind::Read { Side::Read } else { Side::Write };
     let bytes = (address.0, address.0 + u64::from(size));
-    detector.access(
-        event.thread,
-        standing,
-        side,
-        bytes,
-        |_, _| true,
-        || {
-            detector.describe(Description {
-                kind: Kind::Access(kind),
-                size: u64::from(size),
-                place: event.place,
-                stack: event.stack,
-            })
-        },
-    )
+    let keeps = |_, _| true;
+    let describe = || {
+        detector.describe(Description {
+            kind: Kind::Access(kind),
+            size: u64::from(size),
+            place: event.place,
+            stack: event.stack,
+        })
+    };
+    let in_one_line = bytes.0 / LINE == (bytes.1 - 1) / LINE;
+    if !in_one_line || address.0.is_multiple_of(2) {
+        return detector.access(event.thread, standing, side, bytes, keeps, describe);
+    }
+    let mut outcome = detector.stamp_in_line(standing, side, bytes, keeps, describe);
+    if outcome == Outcome::Done {
+        detector.planes().fence();
+        for (granule, part) in granules(bytes.0, bytes.1) {
+            let (who, part) = ((event.thread, standing), (side, granule, part));
+            detector.look_back(who, standing.tick(), part, |_| outcome = Outcome::Synchronises);
+        }
+    }
+    outcome
 }
 
 fn found(observed_only: bool, events: &[Event]) -> Vec<Finding> {
@@ -373,6 +382,34 @@ fn what_was_stamped_is_looked_at_later() {
     assert_eq!(look(standing.tick(), 0x0f), 1);
     let found = detector.findings(0);
     assert_eq!(found[0].accesses.iter().map(|a| a.place.offset).collect::<Vec<_>>(), [3, 4]);
+}
+
+/// What makes the others not worth a look: all have held one lock, whoever they are, as long as the memory lasts.
+#[test]
+fn a_line_is_agreed_upon_until_somebody_holds_another_lock() {
+    let agreed = |steps: &[Step]| {
+        let detector = detector_with(Options::default(), false, (0x1000, 64));
+        let mut standings = Standings::new();
+        let begin = [t(1).begins(), t(1).forks(2), t(1).forks(3)];
+        for event in events(&[&begin, steps].concat()) {
+            feed(&detector, &mut standings, &event);
+        }
+        has_agreed(detector.planes(), &detector.standing(ThreadId(3)), START / LINE)
+    };
+    let section = |n, lock| vec![t(n).locks(lock), t(n).writes(START), t(n).unlocks(lock)];
+    let (lock, other, asks) = (0x9000, 0x9100, t(3).locks(0x9000));
+    let with = |more: Vec<Step>| [section(1, lock), section(2, lock), more].concat();
+    assert!(agreed(&with(vec![asks.clone()])));
+    assert!(!agreed(&with(vec![])), "who holds nothing");
+    assert!(!agreed(&with(vec![t(3).locks(other)])), "who holds another one");
+    for mixing in [section(1, other), vec![t(2).reads(START)]] {
+        let mixed = with([mixing, vec![asks.clone()]].concat());
+        assert!(!agreed(&mixed));
+        let anew = [t(1).allocates(START, LINE)].into_iter().chain(section(2, lock));
+        let renewed: Vec<Step> =
+            mixed[..mixed.len() - 1].iter().cloned().chain(anew).chain([asks.clone()]).collect();
+        assert!(agreed(&renewed), "it is other memory");
+    }
 }
 
 #[test]

@@ -664,6 +664,10 @@ mod tests {
             let address = start + at;
             shadow.set_cell(slot, Side::Write, address / GRANULE, cell);
             shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
+            assert_eq!(
+                (shadow.begin_line(address / LINE, 7), shadow.begin_line(address / LINE, 8)),
+                (0, 7)
+            );
         }
         let with_room = (start + 7 * CHUNK + 8) / GRANULE;
         shadow.add_sharers(Side::Read, with_room * GRANULE / LINE, WRITE_ROOM);
@@ -679,9 +683,15 @@ mod tests {
         for (slot, at) in places {
             let (granule, line) = ((start + at) / GRANULE, (start + at) / LINE);
             assert_eq!(Planes::cell(&shadow, slot, Side::Write, granule), Cell::EMPTY);
-            assert_eq!(shadow.sharers(Side::Write, line), 0);
+            assert_eq!((shadow.sharers(Side::Write, line), shadow.line_alike(line)), (0, 0));
         }
         assert!((0..8).all(|at| touched(at) == 0));
+        // Line by line, too.
+        let line = start / LINE + 1;
+        shadow.add_sharers(Side::Read, line, 1);
+        shadow.begin_line(line, 7);
+        shadow.clear(line * LINE, (line + 1) * LINE);
+        assert_eq!((shadow.sharers(Side::Read, line), shadow.line_alike(line)), (0, 0));
         assert_eq!(
             (shadow.room(Side::Write, with_room), shadow.entry(room, 70)),
             (None, Cell::EMPTY)

@@ -179,11 +179,9 @@ raddle_populate_\side:
  jmp 1b
 .endm
 
-# The cells of slot rsi in the plane `side` (0 writes, 8 reads) that have bytes in common with a note: ordered,
-# or excluded? r13 the note's line, r8 its bytes, ecx how many bits of them are zero, a multiple of 8;
-# rdx the limit. A reader that is excluded from a write counts it. On by label 7 if neither. Uses rbx, rdi,
-# r9, r12. `older`: the cells of older accesses instead.
-.macro raddle_others side, older
+# Where the cells of slot rsi in the plane `side` (0 writes, 8 reads) are for a note, rbx, and its bytes from there on, rdi: r13 the
+# note's line, r8 its bytes, ecx how many bits of them are zero, a multiple of 8. `older`: those of older accesses instead. Uses r9.
+.macro raddle_cells side, older
  mov ebx, esi
  shl ebx, 4
  .if \older
@@ -199,6 +197,13 @@ raddle_populate_\side:
  add rbx, rcx
  mov rdi, r8
  shr rdi, cl
+.endm
+
+# The cells of slot rsi in the plane `side` that have bytes in common with a note: ordered,
+# or excluded? Registers as above; rdx the limit. A reader that is excluded from a write counts it. On by label 7 if neither. Uses
+# rbx, rdi, r9, r12.
+.macro raddle_others side, older
+ raddle_cells \side, \older
 4:
  test [rbx], dil
  jz 5f
@@ -223,16 +228,7 @@ raddle_populate_\side:
 
 # The same for the rooms of the crowd, slot rsi: is there none, or was all in it done under locks like the own?
 .macro raddle_rooms side
- mov ebx, esi
- shl ebx, 4
- mov r9, [rax + rbx + {older_keys} + \side]
- xor r9, [rax + rbx + {cell_keys} + \side]
- mov rbx, r13
- and rbx, -64
- xor rbx, r9
- add rbx, rcx
- mov rdi, r8
- shr rdi, cl
+ raddle_cells \side, 1
 4:
  test dil, dil
  jz 5f
@@ -379,14 +375,7 @@ raddle_look_agreed:
 4:
  bsf esi, r11d
  mov rdx, [rax + rsi * 8 + {limits}]
- shl esi, 4
- mov rbx, [rax + rsi + {cell_keys}]
- mov r9, r13
- and r9, -64
- xor rbx, r9
- add rbx, rcx
- mov rdi, r8
- shr rdi, cl
+ raddle_cells 0, 0
 5:
  test [rbx], dil
  jz 6f

@@ -7,7 +7,6 @@ use crate::fast::journal::{Journal, Noted};
 use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::{Values, closes};
-use crate::order;
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::Finding;
@@ -15,9 +14,6 @@ use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-// What conditions read comes by words.
-const _: () = assert!(order::bytes::WORD == GRANULE);
 
 /// Where a thread's critical section, or its last one, lies in its journal.
 #[derive(Debug, Clone, Copy, Default)]
