@@ -19,8 +19,8 @@ pub struct Journal {
     /// How many were ever noted.
     pub count: u64,
     /// How often a read met a write of another thread that only a lock of both kept from racing with it:
-    /// something may have been handed over ([`crate::handover`]). Counted by the assembly; what else sees such
-    /// a read tells [`super::Standing`].
+    /// something may have been handed over ([`crate::handover`]). The read's note is marked ([`Noted::has_met`]). Counted by the
+    /// assembly, too; what else sees such a read, and does not know its note, tells [`super::Standing`].
     pub handed: u64,
     /// Where the thread's stack is: what it writes there says nothing to others.
     pub stack: (u64, u64),
@@ -31,11 +31,14 @@ pub struct Journal {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Noted {
-    /// The first granule's address; its lowest bit is set for a read.
+    /// The first granule's address; its lowest bit is set for a read, the next for one that has met a write ([`MET`]).
     pub at: u64,
     /// The bytes from there on.
     pub bytes: u64,
 }
+
+/// In [`Noted::at`]: see [`Journal::handed`].
+pub const MET: u64 = 2;
 
 impl Default for Journal {
     fn default() -> Journal {
@@ -47,6 +50,17 @@ impl Noted {
     /// Which side.
     pub fn side(self) -> Side {
         if self.at & 1 == 0 { Side::Write } else { Side::Read }
+    }
+
+    /// Is it a read that met a write of another thread, as far as its note was looked at?
+    pub fn has_met(self) -> bool {
+        self.at & MET != 0
+    }
+
+    /// The number of the line that it lies in, if it lies in one.
+    pub fn line(self) -> Option<u64> {
+        let (line, ahead) = (self.at / LINE, self.at % LINE / GRANULE * GRANULE);
+        (self.bytes.leading_zeros() as u64 >= ahead).then_some(line)
     }
 
     /// The granules touched, and which of their bytes.
@@ -90,6 +104,12 @@ impl Journal {
         let at = line | u64::from(side == Side::Read);
         self.ring[self.count as usize % LENGTH] = Noted { at, bytes };
         self.count += 1;
+    }
+
+    /// The read of this number has met a write of another thread: see [`Journal::handed`].
+    pub fn meet(&mut self, number: u64) {
+        self.ring[number as usize % LENGTH].at |= MET;
+        self.handed += 1;
     }
 
     /// Is everything from number `from` on still there?

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use raddle_analyse::Options;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
-use raddle_analyse::fast::cell::{Cell, GRANULE, LINE, granules};
+use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
 use raddle_analyse::fast::crowd::MIXED;
+use raddle_analyse::fast::journal::{LENGTH, Noted};
 use raddle_analyse::fast::protocol::has_agreed;
 use raddle_analyse::fast::{
     Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
@@ -236,7 +237,7 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
         if standing.is_undecided() {
             detector.touches(event.thread, bytes);
         }
-        if access(detector, standing, event, *kind, *address, *size) == Outcome::Done {
+        if access(detector, (standing, journal), event, *kind, *address, *size) == Outcome::Done {
             return;
         }
     }
@@ -256,10 +257,10 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
     detector.event(event, journal);
 }
 
-/// Some accesses at once, and some in two halves, as the probe does it.
+/// Some accesses at once, and some in two halves, as the probe does it. Those of odd addresses are the newest of the journal.
 pub fn access(
     detector: &FastHybrid<SmallPlanes>,
-    standing: &Standing,
+    (standing, journal): (&Standing, &mut Journal),
     event: &Event,
     kind: AccessKind,
     address: Address,
@@ -283,9 +284,10 @@ pub fn access(
     let mut outcome = detector.stamp_in_line(standing, side, bytes, keeps, describe);
     if outcome == Outcome::Done {
         detector.planes().fence();
-        for (granule, part) in granules(bytes.0, bytes.1) {
-            let (who, part) = ((event.thread, standing), (side, granule, part));
-            detector.look_back(who, standing.tick(), part, |_| outcome = Outcome::Synchronises);
+        let (who, number) = ((event.thread, standing), journal.count - 1);
+        let noted = journal.ring[number as usize % LENGTH];
+        if detector.look_back(who, standing.tick(), noted, |_| outcome = Outcome::Synchronises) {
+            journal.meet(number);
         }
     }
     outcome
@@ -373,8 +375,8 @@ fn what_was_stamped_is_looked_at_later() {
     stamp(0x0f, 4);
     assert_eq!(detector.found(), 0);
     let look = |tick, bytes| {
-        let part = (Side::Write, granule, bytes);
-        detector.look_back((other, &standing), tick, part, |_| panic!("nothing synchronises"));
+        let noted = Noted { at: granule * GRANULE, bytes };
+        detector.look_back((other, &standing), tick, noted, |_| panic!("nothing synchronises"));
         detector.found()
     };
     assert_eq!(look(standing.tick(), 0xf0), 0, "other bytes");
@@ -458,7 +460,8 @@ fn of_every_two_one_sees_the_other() {
                     let (order, stack) = (0, StackId::NONE);
                     let event = Event { order, thread: ThreadId(n), place, stack, kind: access };
                     together.wait();
-                    crate::fast::access(detector, &standing, &event, kind, address, size);
+                    let who = (&*standing, &mut Journal::default());
+                    crate::fast::access(detector, who, &event, kind, address, size);
                 });
             }
         });

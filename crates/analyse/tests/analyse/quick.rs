@@ -85,7 +85,8 @@ impl<'a> Actor<'a> {
             _ => raddle_analyse::fast::Side::Write,
         };
         self.journal.note(side, (at, at + u64::from(size)));
-        let outcome = access(&self.world.0, &self.standing, &touch, kind, Address(at), size);
+        let who = (&*self.standing, &mut self.journal);
+        let outcome = access(&self.world.0, who, &touch, kind, Address(at), size);
         assert_eq!(outcome, Outcome::Done);
     }
 

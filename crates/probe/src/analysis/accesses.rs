@@ -12,6 +12,7 @@ use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
 use raddle_analyse::fast::cell::{GRANULE, granules};
+use raddle_analyse::fast::journal::LENGTH;
 use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind};
@@ -199,10 +200,11 @@ impl Analysis {
         fast.planes().fence();
         let mut events = Vec::new();
         let who = (thread.id, &**standing);
-        for (_, noted) in middle.journal.noted(behind) {
-            for (granule, bytes) in noted.granules() {
-                let part = (noted.side(), granule, bytes);
-                fast.look_back(who, middle.tick(), part, |event| events.push(event));
+        let tick = middle.tick();
+        for number in behind..middle.journal.count {
+            let noted = middle.journal.ring[number as usize % LENGTH];
+            if fast.look_back(who, tick, noted, |event| events.push(event)) {
+                middle.journal.meet(number);
             }
         }
         middle.set_looked();

@@ -199,6 +199,15 @@ raddle_populate_\side:
  shr rdi, cl
 .endm
 
+# The read whose note has the number r10 met a write. Uses r12.
+.macro raddle_meet
+ inc qword ptr [rax + {handed}]
+ mov r12d, r10d
+ and r12d, {last}
+ shl r12d, 4
+ or byte ptr [rax + r12 + {ring}], {met}
+.endm
+
 # The cells of slot rsi in the plane `side` that have bytes in common with a note: ordered,
 # or excluded? Registers as above; rdx the limit. A reader that is excluded from a write counts it. On by label 7 if neither. Uses
 # rbx, rdi, r9, r12.
@@ -218,7 +227,7 @@ raddle_populate_\side:
  .if \side == 0
  test r13b, 1
  jz 5f
- inc qword ptr [rax + {handed}]
+ raddle_meet
  .endif
 5:
  add rbx, 8
@@ -241,7 +250,7 @@ raddle_populate_\side:
  .if \side == 0
  test r13b, 1
  jz 5f
- inc qword ptr [rax + {handed}]
+ raddle_meet
  .endif
 5:
  add rbx, 8
@@ -392,7 +401,7 @@ raddle_look_agreed:
  jnz 4b
  jmp 8b
 2:
- inc qword ptr [rax + {handed}]
+ raddle_meet
  jmp 8b
 9:
  # Unless every access to this memory may order threads.

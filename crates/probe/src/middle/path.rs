@@ -140,6 +140,7 @@ raddle_middle_end:
     handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),
     last = const journal::LENGTH - 1,
+    met = const journal::MET,
     limits = const offset_of!(Middle, limits),
     cell_keys = const offset_of!(Middle, cell_keys),
     older_keys = const offset_of!(Middle, older_keys),

@@ -10,7 +10,8 @@
 
 use super::{FastHybrid, Now, Outcome};
 use crate::fast::access::Description;
-use crate::fast::cell::{Bytes, GRANULE, LINE};
+use crate::fast::cell::{Bytes, GRANULE};
+use crate::fast::journal::Noted;
 use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_agreed, has_room, place, slots_of};
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
@@ -18,18 +19,33 @@ use raddle_model::{Address, Event, EventKind, ThreadId};
 use std::ops::Range;
 
 impl<P: Planes> FastHybrid<P> {
-    /// Looks at the others for bytes of a granule that were stamped in the tick `tick`, and a fence ago. Accesses
-    /// that turn out to synchronise are handed to `synchronises`, as events.
+    /// Looks at the others for what was noted, was stamped in the tick `tick`, and a fence ago. Accesses that turn out to
+    /// synchronise are handed to `synchronises`, as events. Was it a read that met a write of another thread
+    /// ([`Journal::handed`])?
     pub fn look_back(
+        &self,
+        who: (ThreadId, &Standing),
+        tick: u32,
+        noted: Noted,
+        mut synchronises: impl FnMut(Event),
+    ) -> bool {
+        let quiet = noted.line().and_then(|line| self.is_quiet(who.1, line, noted));
+        if quiet.is_none() {
+            for (granule, bytes) in noted.granules() {
+                let part = (noted.side(), granule, bytes);
+                self.look_back_at(who, tick, part, &mut synchronises);
+            }
+        }
+        quiet == Some(Quiet::HasMet)
+    }
+
+    fn look_back_at(
         &self,
         (thread, standing): (ThreadId, &Standing),
         tick: u32,
         (side, granule, bytes): (Side, u64, Bytes),
-        mut synchronises: impl FnMut(Event),
+        synchronises: &mut impl FnMut(Event),
     ) {
-        if self.is_quiet(standing, side, granule, bytes) {
-            return;
-        }
         let own = place(&self.planes, standing, side, granule);
         let cell = own.get(&self.planes, standing, (side, granule));
         if cell.tick() != tick {
@@ -49,48 +65,57 @@ impl<P: Planes> FastHybrid<P> {
         });
     }
 
-    /// Is it certain that nobody else has anything to do with these bytes?
-    fn is_quiet(&self, standing: &Standing, side: Side, granule: u64, bytes: Bytes) -> bool {
-        let line = granule * GRANULE / LINE;
+    /// Is it certain that nothing that others did to these bytes of a line races with what was noted?
+    fn is_quiet(&self, standing: &Standing, line: u64, noted: Noted) -> Option<Quiet> {
+        let side = noted.side();
         if self.is_alone(standing, side, line) {
-            return true;
+            return Some(Quiet::HasMetNothing);
         }
         let agreed = has_agreed(&self.planes, standing, line);
-        if agreed && side == Side::Write {
-            return self.planes.sharers(Side::Write, line) & SPECIAL == 0;
-        }
         let own = standing.own_slots();
-        let writers = self.planes.sharers(Side::Write, line) & !own;
-        let readers = match side {
-            Side::Write => self.planes.sharers(Side::Read, line) & !own,
-            Side::Read => 0,
-        };
-        // Where there is more than cells they are looked at once, with the rest.
-        let has_cells_only = || {
-            let room = has_room(self.planes.sharers(Side::Read, line), Side::Write)
-                || side == Side::Write
-                    && has_room(self.planes.sharers(Side::Read, line), Side::Read);
-            !room && self.planes.sharers(Side::Write, line) & (OLDER | SPECIAL) == 0
-        };
-        if !has_cells_only() {
-            return false;
+        let writers = self.planes.sharers(Side::Write, line);
+        if agreed && side == Side::Write {
+            return (writers & SPECIAL == 0).then_some(Quiet::HasMetNothing);
         }
-        let no_conflict = |other_side, others| {
-            slots_of(others).all(|slot| {
-                let cell = self.planes.cell(slot, other_side, granule);
-                if cell.bytes() & bytes == 0 || standing.knows(slot, cell.tick()) {
-                    return true;
-                }
-                let locks = || self.planes.locks(slot, cell.tick());
-                let excluded = agreed || self.planes.alike(locks()) == standing.alike();
-                if excluded && side == Side::Read {
-                    standing.note_handed();
-                }
-                excluded
+        // Where there is more than cells they are looked at once, with the rest.
+        let has_cells_only = |writers: u32| {
+            let readers = self.planes.sharers(Side::Read, line);
+            let room = has_room(readers, Side::Write)
+                || side == Side::Write && has_room(readers, Side::Read);
+            !room && writers & (OLDER | SPECIAL) == 0
+        };
+        if !has_cells_only(writers) {
+            return None;
+        }
+        let mut met = false;
+        let mut no_conflict = |of: Side, others: u32| {
+            slots_of(others & !own).all(|slot| {
+                noted.granules().all(|(granule, bytes)| {
+                    let cell = self.planes.cell(slot, of, granule);
+                    if cell.bytes() & bytes == 0 || standing.knows(slot, cell.tick()) {
+                        return true;
+                    }
+                    met |= side == Side::Read;
+                    let locks = || self.planes.locks(slot, cell.tick());
+                    agreed || self.planes.alike(locks()) == standing.alike()
+                })
             })
         };
-        no_conflict(Side::Write, writers) && no_conflict(Side::Read, readers) && has_cells_only()
+        let is_quiet = no_conflict(Side::Write, writers)
+            && (side == Side::Read
+                || no_conflict(Side::Read, self.planes.sharers(Side::Read, line)))
+            // What lost its cell meanwhile was put elsewhere first, and the line marked.
+            && has_cells_only(self.planes.sharers(Side::Write, line));
+        is_quiet.then_some(if met { Quiet::HasMet } else { Quiet::HasMetNothing })
     }
+}
+
+/// What is told of a note when nothing races with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quiet {
+    HasMetNothing,
+    /// A lock of both kept a write of another thread from racing with it.
+    HasMet,
 }
 
 /// Bytes that lie side by side.

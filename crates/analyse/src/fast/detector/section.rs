@@ -213,17 +213,20 @@ impl<P: Planes> FastHybrid<P> {
 }
 
 /// Calls `read` for the granules that a section has read since it was last asked, with those of their bytes that it has
-/// not written, and those that it has written only later. What it reads several times comes several times.
+/// not written, and those that it has written only later; for those of notes that are `wanted`. What it reads several times
+/// comes several times.
 pub(super) fn read_first(
     journal: &Journal,
     section: &Section,
+    wanted: impl Fn(Noted) -> bool,
     mut read: impl FnMut(u64, Bytes, Bytes),
 ) {
     // Most sections write little, and read much.
     let is_write = |(_, noted): &(u64, Noted)| noted.side() == Side::Write;
     let written: SmallVec<[(u64, Noted); 8]> =
         journal.noted(section.asked).filter(is_write).collect();
-    for (number, one) in journal.noted(section.asked).filter(|noted| !is_write(noted)) {
+    let wanted = |noted: &(u64, Noted)| !is_write(noted) && wanted(noted.1);
+    for (number, one) in journal.noted(section.asked).filter(wanted) {
         let (mut before, mut after) = (0, 0);
         for (at, other) in &written {
             let written = other.bytes_beside(one);
