@@ -25,6 +25,7 @@ pub mod helgrind;
 pub mod hybrid;
 pub mod lock_order;
 pub mod order;
+mod padded;
 pub mod shadow;
 pub mod stacks;
 pub mod touch;

@@ -27,6 +27,7 @@ use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race, Values};
 use crate::order::{Clocks, Lock, Shards};
+use crate::padded::Padded;
 use crate::touch::Kind;
 use raddle_model::finding::Finding;
 use raddle_model::{AccessKind, Address, Event, EventKind, SyncObject, ThreadId};
@@ -80,7 +81,7 @@ pub struct FastHybrid<P> {
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
     /// no thread goes on by itself.
     bases: [AtomicU64; SLOTS],
-    state: Mutex<State>,
+    state: Padded<Mutex<State>>,
 }
 
 #[derive(Debug)]
@@ -152,7 +153,7 @@ impl<P: Planes> FastHybrid<P> {
             handovers,
             values,
             bases: Default::default(),
-            state: Mutex::new(state),
+            state: Padded::new(Mutex::new(state)),
         }
     }
 

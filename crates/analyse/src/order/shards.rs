@@ -5,6 +5,7 @@
 //! behind a lock of its own, and whoever knows all else that it takes may follow an object without stopping the world
 //! ([`Shards`]; `fast` does). Objects come and go only through a [`Register`], which one thread at a time has.
 
+use crate::padded::Padded;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash};
@@ -18,7 +19,7 @@ const SHARD_AT: u32 = 48;
 
 /// The objects, for whoever follows one of them.
 #[derive(Debug)]
-pub struct Shards<K, V>([Mutex<FxHashMap<K, V>>; SHARDS]);
+pub struct Shards<K, V>([Padded<Mutex<FxHashMap<K, V>>>; SHARDS]);
 
 impl<K: Hash + Eq, V> Shards<K, V> {
     /// Does something with an object, if it is known.
@@ -42,7 +43,7 @@ pub struct Register<K, V> {
 
 impl<K, V> Default for Register<K, V> {
     fn default() -> Register<K, V> {
-        let shards = Shards(std::array::from_fn(|_| Mutex::default()));
+        let shards = Shards(std::array::from_fn(|_| Padded::default()));
         Register { shards: Arc::new(shards), index: BTreeSet::new() }
     }
 }

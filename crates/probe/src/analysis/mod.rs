@@ -44,9 +44,11 @@ use tally::Tally;
 pub struct Analysis {
     choice: DetectorChoice,
     rules: Rules,
-    /// One for this process; a forked child adds its own and leaves its parent's alone, whose locks
-    /// some thread may have held that does not exist in the child.
-    works: boxcar::Vec<Work>,
+    first: Work,
+    /// A forked child adds its own and leaves its parent's alone, whose locks some thread may have held that does not
+    /// exist in the child.
+    inherited: boxcar::Vec<Work>,
+    /// Which of those, counted from one; zero for the first.
     current: AtomicUsize,
 }
 
@@ -173,9 +175,9 @@ fn write_finding(thread: &mut ThreadState, record: &Record) {
 impl Analysis {
     /// A detector of this kind; with shadow memory, if it may have some and there is room.
     pub fn new(choice: DetectorChoice, rules: Rules, shadow: bool) -> Analysis {
-        let works = boxcar::Vec::new();
-        works.push(Work::new(choice, rules, shadow.then(Shadow::new).flatten()));
-        Analysis { choice, rules, works, current: AtomicUsize::new(0) }
+        let first = Work::new(choice, rules, shadow.then(Shadow::new).flatten());
+        let (inherited, current) = (boxcar::Vec::new(), AtomicUsize::new(0));
+        Analysis { choice, rules, first, inherited, current }
     }
 
     /// In a forked child, before it does anything.
@@ -191,8 +193,8 @@ impl Analysis {
             Engine::Fast(fast) => Some(fast.planes().inherit()),
             Engine::Plain(_) => None,
         };
-        let new = self.works.push(Work::new(self.choice, self.rules, shadow));
-        self.current.store(new, Ordering::Release);
+        let new = self.inherited.push(Work::new(self.choice, self.rules, shadow));
+        self.current.store(new + 1, Ordering::Release);
     }
 
     /// If accesses are checked in shadow memory: the size of the windows that have some, as a power of two,
@@ -367,7 +369,10 @@ impl Analysis {
     }
 
     fn work(&self) -> &Work {
-        // The index is that of an element that was pushed before.
-        &self.works[self.current.load(Ordering::Acquire)]
+        match self.current.load(Ordering::Acquire) {
+            0 => &self.first,
+            // The index is that of an element that was pushed before.
+            inherited => &self.inherited[inherited - 1],
+        }
     }
 }
