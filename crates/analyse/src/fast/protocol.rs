@@ -265,7 +265,7 @@ fn claim<P: Planes>(planes: &P, standing: &Standing, line: u64) {
 }
 
 /// Is all that is in the room of a granule excluded by what a thread holds?
-fn is_alike<P: Planes>(planes: &P, standing: &Standing, (side, granule): (Side, u64)) -> bool {
+pub fn is_alike<P: Planes>(planes: &P, standing: &Standing, (side, granule): (Side, u64)) -> bool {
     // Nobody's locks are like zero, which is where there is no room.
     planes.room_alike(side, granule) == standing.alike()
 }

@@ -12,7 +12,9 @@ use super::{FastHybrid, Now, Outcome};
 use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, GRANULE};
 use crate::fast::journal::Noted;
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_agreed, has_room, place, slots_of};
+use crate::fast::protocol::{
+    OLDER, Planes, SPECIAL, Side, has_agreed, has_room, is_alike, place, slots_of,
+};
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
 use raddle_model::{Address, Event, EventKind, ThreadId};
@@ -77,19 +79,14 @@ impl<P: Planes> FastHybrid<P> {
         if agreed && side == Side::Write {
             return (writers & SPECIAL == 0).then_some(Quiet::HasMetNothing);
         }
-        // Where there is more than cells they are looked at once, with the rest.
-        let has_cells_only = |writers: u32| {
-            let readers = self.planes.sharers(Side::Read, line);
-            let room = has_room(readers, Side::Write)
-                || side == Side::Write && has_room(readers, Side::Read);
-            !room && writers & (OLDER | SPECIAL) == 0
-        };
-        if !has_cells_only(writers) {
+        // What is older, or kept, is looked at with the rest.
+        let nothing_more = || self.planes.sharers(Side::Write, line) & (OLDER | SPECIAL) == 0;
+        if !nothing_more() {
             return None;
         }
         let mut met = false;
-        let mut no_conflict = |of: Side, others: u32| {
-            slots_of(others & !own).all(|slot| {
+        let mut no_conflict = |of: Side| {
+            slots_of(self.planes.sharers(of, line) & !own).all(|slot| {
                 noted.granules().all(|(granule, bytes)| {
                     let cell = self.planes.cell(slot, of, granule);
                     if cell.bytes() & bytes == 0 || standing.knows(slot, cell.tick()) {
@@ -101,11 +98,20 @@ impl<P: Planes> FastHybrid<P> {
                 })
             })
         };
-        let is_quiet = no_conflict(Side::Write, writers)
-            && (side == Side::Read
-                || no_conflict(Side::Read, self.planes.sharers(Side::Read, line)))
-            // What lost its cell meanwhile was put elsewhere first, and the line marked.
-            && has_cells_only(self.planes.sharers(Side::Write, line));
+        let mut is_quiet =
+            no_conflict(Side::Write) && (side == Side::Read || no_conflict(Side::Read));
+        // What lost its cell meanwhile was put elsewhere first, and the line marked.
+        let readers = self.planes.sharers(Side::Read, line);
+        for of in [Side::Write, Side::Read] {
+            if is_quiet && has_room(readers, of) && (of == Side::Write || side == Side::Write) {
+                is_quiet = noted.granules().all(|(granule, _)| {
+                    self.planes.room(of, granule).is_none()
+                        || is_alike(&self.planes, standing, (of, granule))
+                });
+                met |= side == Side::Read;
+            }
+        }
+        is_quiet &= nothing_more();
         is_quiet.then_some(if met { Quiet::HasMet } else { Quiet::HasMetNothing })
     }
 }
