@@ -113,10 +113,12 @@ macro_rules! behaviours {
 behaviours! {
     handlers_on_alternate_stacks_under_a_timer: "signals.c",
     blocked_signals: "blocked_signals.c",
+    signals_in_loops_that_make_no_system_call: "signals_in_loops.c",
     ignored_signals: "ignored_signals.c",
     a_fault_the_program_catches: "segv.c",
     registers_after_a_fault: "fault_registers.c",
     memory_in_the_middle_of_the_address_space: "far_memory.c",
+    memory_where_the_program_wants_it: "mapped_where_wanted.c",
     a_fault_it_does_not_catch: "crash.c",
     an_abort: "abort.c",
     fork_in_a_threaded_program: "fork.c",

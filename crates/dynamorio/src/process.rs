@@ -358,6 +358,21 @@ pub fn rebuild_later(pc: u64) {
     }
 }
 
+/// Has this thread leave the code cache at the end of the block, or trace, that has this instruction, which is then built
+/// anew. Only from inserted code and what it calls, without a lock held: the engine waits for threads that build code.
+pub fn leave_soon(pc: u64) {
+    // SAFETY: see above. What runs is unlinked and freed only when nobody is in it.
+    unsafe {
+        dr::dr_unlink_flush_region(pc as *mut u8, 1);
+    }
+}
+
+/// The processor's clock.
+pub fn ticks() -> u64 {
+    // SAFETY: reads a register, which user code may do on Linux unless it has asked the kernel not to.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// Has all code built anew, and returns when no thread runs any that was built before. Only from a
 /// system call event, without a lock held.
 pub fn rebuild_everything() {

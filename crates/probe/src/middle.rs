@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// was made anew with it, took a tenth off programs that stream through memory (radix 9 %, compress 12 %); what
 /// fences alone cost was not measured. With 64 or 256 notes to a fence nothing more is won.
 const MOST: u64 = 16;
+/// So often the path looks at the others by itself.
+const LOOKS: u32 = 1024;
 /// Lines of which the newest note is remembered, on each side, so that accesses to one line make one note.
 const OPEN: usize = 32;
 /// Chunks that are remembered on each side: those of 256 MiB.
@@ -111,7 +113,8 @@ pub struct Middle {
     age_of: Option<&'static AtomicU32>,
     /// The access that Rust is called for has been stamped and noted.
     look: u32,
-    unused_too: u32,
+    /// After so many more looks Rust is called.
+    looks: u32,
     /// Notes of the journal before this number have been looked at; when so many have not, they are.
     looked: u64,
     most: u64,
@@ -355,7 +358,7 @@ impl Middle {
             unused: 0,
             age_of: None,
             look: 0,
-            unused_too: 0,
+            looks: LOOKS,
             looked: 0,
             most: if at_once { 1 } else { MOST },
             open: [0; 2 * OPEN],
@@ -436,7 +439,11 @@ impl Middle {
 
     /// Has the access that Rust is called for been stamped and noted? Asked once.
     pub fn take_look(&mut self) -> bool {
-        std::mem::take(&mut self.look) == 1
+        let look = std::mem::take(&mut self.look) == 1;
+        if look {
+            self.looks = LOOKS;
+        }
+        look
     }
 
     /// The number of the first note that is still to be looked at, if there is one.

@@ -241,6 +241,7 @@ impl Client for Probe {
         }
         let Some(thread) = thread::current(self) else { return };
         thread.stands(At::SystemCall);
+        thread.leave.has_left();
         if let Some(debugger) = &self.debugger {
             debugger.listen(self, thread);
         }

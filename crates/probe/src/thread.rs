@@ -7,6 +7,7 @@
 use crate::analysis::{AccessCache, Counted, Recent, Touching};
 use crate::debug::At;
 use crate::frames::{self, Frames};
+use crate::instrument::leave::Leave;
 use crate::memory::Reservation;
 use crate::memory::kept::Kept;
 use crate::memory::kernel::SignalAction;
@@ -76,6 +77,8 @@ pub struct ThreadState {
     pub updates: bool,
     /// The watched access under way.
     touched: Option<Touched>,
+    /// When it last left the code cache.
+    pub leave: Leave,
     /// How it came into our code, and its registers then, for a debugger.
     pub at: At,
     pub kept: Kept,
@@ -182,6 +185,7 @@ impl ThreadState {
             site: None,
             updates: false,
             touched: None,
+            leave: Leave::default(),
             at: At::default(),
             kept: Kept::default(),
             stack_region: (0, 0),

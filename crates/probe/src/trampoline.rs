@@ -331,6 +331,9 @@ raddle_quick_entered:
  mov edx, dword ptr [rax + {idle}]
  or edx, dword ptr [rcx + {always}]
  jz 7f
+ # Now and then to Rust, where it is seen that signals come.
+ dec qword ptr [rax + {calls}]
+ js 7f
  inc qword ptr [rcx + {entered}]
  # It is the pending call now. The row comes last: with it the frame is valid.
  mov qword ptr [rax + {arguments}], rdi
@@ -475,6 +478,7 @@ raddle_lean_end:
     always = const offset_of!(Row, always),
     idle = const offset_of!(Layout, idle),
     table_age = const offset_of!(Layout, age),
+    calls = const offset_of!(Layout, calls),
     returns_to = const offset_of!(Row, returns_to),
     site = const offset_of!(Row, site),
     age = const offset_of!(Row, age),

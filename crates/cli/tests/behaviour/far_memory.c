@@ -31,7 +31,7 @@ int main(void)
     use(ordinary);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         unsigned char *far = mmap((void *)places[i], SIZE, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (far == MAP_FAILED)
             return 1;
         pthread_t thread;

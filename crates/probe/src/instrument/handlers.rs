@@ -50,7 +50,19 @@ pub fn table() -> u64 {
 
 fn site(probe: &'static Probe, thread: &mut ThreadState) -> Option<&'static Site> {
     hooks::settle(thread);
-    probe.instrumentation.site(thread.slots.get(slot::NUMBER) as u32)
+    let site = probe.instrumentation.site(thread.slots.get(slot::NUMBER) as u32)?;
+    came_from(probe, thread, site.pc());
+    Some(site)
+}
+
+/// Where a scheduler decides when a signal comes, none waits for its thread to leave.
+fn came_from(probe: &Probe, thread: &mut ThreadState, pc: Option<u64>) {
+    if let Some(pc) = pc.filter(|_| probe.scheduler.is_none()) {
+        thread.leave.came_from(pc);
+        if let Some(quick) = &mut thread.quick {
+            quick.renew_calls();
+        }
+    }
 }
 
 fn spot(place: Place, pc: u64, frame: &Frame) -> Spot {
@@ -167,6 +179,7 @@ extern "C" fn on_returned(frame: &mut Frame, thread: &mut ThreadState) {
     let probe = Probe::instance();
     let number = thread.slots.get(slot::NUMBER) as u32;
     let Some(&Site::Return { pc }) = probe.instrumentation.site(number) else { return };
+    came_from(probe, thread, Some(pc));
     let result = thread.slots.get(slot::RESULT);
     if !hooks::returned_as_noted(probe, thread, pc, result, registers(frame)) {
         hooks::settle(thread);

@@ -12,6 +12,7 @@
 mod counting;
 pub mod handlers;
 mod insert;
+pub mod leave;
 mod plan;
 
 pub use plan::Plan;

@@ -1,7 +1,7 @@
-//! Signals from outside the process, before the engine hears of them.
+//! Signals, before the engine hears of them.
 //!
-//! The kernel calls the engine for every signal, and the engine does not tell its clients who has sent one. So of those
-//! that the target handles, the kernel calls us first. What the process sends itself goes on to the engine at once, as if
+//! The kernel calls the engine for every signal, and the engine tells its clients when it delivers one, not when it comes, and not who
+//! has sent it. So of those that may come at any time the kernel calls us first. They are counted ([`come`]). Under a policy, what the process sends itself goes on to the engine at once, as if
 //! we were not there; what another process has sent, or the kernel on its behalf when it ended, is kept here until the
 //! scheduler sends it on at a moment of its choice. Of each number one is kept, as the kernel does.
 
@@ -32,6 +32,8 @@ pub enum Mode {
     Dropped,
 }
 
+/// How many have come.
+static COME: AtomicU32 = AtomicU32::new(0);
 static MODE: AtomicU32 = AtomicU32::new(Mode::Through as u32);
 /// Children that share our memory have signals of their own.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -66,11 +68,13 @@ pub fn set(mode: Mode) {
     MODE.store(mode as u32, Ordering::SeqCst);
 }
 
+/// How many signals have come, for whichever thread; it wraps.
+pub fn come() -> u32 {
+    COME.load(Ordering::Relaxed)
+}
+
 /// The engine's action, with us before it.
 pub fn before(engine: SignalAction) -> SignalAction {
-    if PROCESS.load(Ordering::Relaxed) == 0 {
-        return engine;
-    }
     ENGINE.store(engine.handler, Ordering::Relaxed);
     engine.with_handler(raddle_signal_comes as *const () as u64)
 }
@@ -141,6 +145,7 @@ extern "C" fn is_kept(signal: i32, about: *mut u64) -> u32 {
     // SAFETY: the kernel's own description of the signal, on the stack of its handler: 128 bytes, of which nobody
     // else knows yet.
     let about = unsafe { &mut *about.cast::<About>() };
+    COME.fetch_add(1, Ordering::Relaxed);
     let code = about[1] as i32;
     if code < DISGUISE / 2 {
         about[1] = u64::from(code.wrapping_sub(DISGUISE) as u32);

@@ -55,6 +55,9 @@ pub struct Row {
     pub always: u32,
 }
 
+/// So many calls the assembly notes one after the other.
+const CALLS: i64 = 4096;
+
 /// What the assembly works on. The trampoline's assembly knows the layout.
 #[repr(C)]
 #[derive(Debug)]
@@ -72,6 +75,8 @@ pub struct Layout {
     pub idle: u64,
     /// The age of the module table.
     pub age: *const AtomicU32,
+    /// After so many more calls one goes to Rust.
+    pub calls: i64,
     pub rows: [Row; ROWS],
 }
 
@@ -161,6 +166,11 @@ impl QuickTable {
         let layout = self.layout();
         (layout.frame_sp, layout.arguments, layout.frame) = (sp, arguments, row);
         (layout.outer_pending, layout.outer_inside) = outer;
+    }
+
+    /// A call has come to Rust: the next ones need not.
+    pub fn renew_calls(&mut self) {
+        self.layout().calls = CALLS;
     }
 
     /// May the assembly note entries of calls?

@@ -13,7 +13,8 @@
 //!
 //! With a fixed layout the windows are 256 GiB wide; where the kernel places things at random they
 //! must be 2 TiB, and there is room for fewer slots. Memory outside the windows is not watched.
-//! Everything is reserved, and backed by the kernel when touched.
+//! Everything is reserved before the program has run, so that what it asks the kernel for is elsewhere, and backed by the kernel
+//! when touched.
 
 use crate::memory::Reservation;
 use crate::memory::rooms::Rooms;
@@ -67,8 +68,8 @@ pub struct Shadow {
     sharers: u64,
     /// Where it is what the locks are like under which all was done to a line, a word each.
     lines_alike: u64,
-    /// Slots whose planes are reserved.
-    reserved: AtomicUsize,
+    /// Slots whose planes are in use.
+    used: AtomicUsize,
     /// Where what is known of pages is, a byte each.
     pages: u64,
     /// Where a word for each chunk of memory is: who has become a sharer of one of its lines since it was last cleared.
@@ -98,7 +99,7 @@ impl Shadow {
             slots: SLOTS,
             sharers: 0x3000_0000_0000,
             lines_alike: 0x2f30_0000_0000,
-            reserved: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
             rooms: Rooms::new(0x2e00_0000_0000),
             age: AtomicU64::new(0),
@@ -110,7 +111,7 @@ impl Shadow {
             slots: 6,
             sharers: 0x3200_0000_0000,
             lines_alike: 0x3340_0000_0000,
-            reserved: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
             rooms: Rooms::new(0x3400_0000_0000),
             age: AtomicU64::new(0),
@@ -134,6 +135,7 @@ impl Shadow {
             reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
             reserve(shadow.touched + start / CHUNK * 4, (1 << shadow.window_bits) / CHUNK * 4)?;
         }
+        shadow.reserve_planes()?;
         reserve(shadow.alike, (ALIKE * 4 + LOCK_TABLE * SLOTS as u64).next_multiple_of(PAGE))?;
         Some(shadow)
     }
@@ -181,7 +183,7 @@ impl Shadow {
             slots: self.slots,
             sharers: self.sharers,
             lines_alike: self.lines_alike,
-            reserved: AtomicUsize::new(self.reserved.load(Ordering::Acquire)),
+            used: AtomicUsize::new(self.used.load(Ordering::Acquire)),
             alike: self.alike,
             rooms: self.rooms.inherit(),
             age: AtomicU64::new(0),
@@ -285,7 +287,7 @@ impl Shadow {
 
     /// Forgets everything.
     fn clear_all(&self) {
-        for slot in 0..self.reserved.load(Ordering::Acquire) {
+        for slot in 0..self.used.load(Ordering::Acquire) {
             self.clear_slot(slot);
         }
         for start in self.windows() {
@@ -294,17 +296,12 @@ impl Shadow {
         }
     }
 
-    fn reserve_slot(&self, slot: usize) -> Option<()> {
-        if slot >= self.slots {
-            return None;
-        }
-        for region in slot * REGIONS..(slot + 1) * REGIONS {
-            for start in self.windows() {
-                reserve((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits)?;
-            }
-        }
-        self.reserved.fetch_max(slot + 1, Ordering::Release);
-        Some(())
+    /// All regions: those of the low window lie side by side above it, those of the high one below it.
+    fn reserve_planes(&self) -> Option<()> {
+        let regions = (self.slots * REGIONS) as u64;
+        let [low, high] = self.windows();
+        reserve(low + (1 << self.window_bits), regions << self.window_bits)?;
+        reserve(high - (regions << self.window_bits), regions << self.window_bits)
     }
 
     /// First addresses of the two windows.
@@ -392,9 +389,8 @@ impl Planes for Shadow {
     }
 
     fn use_slot(&self, slot: usize) -> bool {
-        let reserved = self.reserved.load(Ordering::Acquire);
-        (slot + 1 < self.slots || self.rooms.reserve().is_some())
-            && (reserved..=slot).all(|slot| self.reserve_slot(slot).is_some())
+        self.used.fetch_max(slot + 1, Ordering::Release);
+        slot + 1 < self.slots || slot < self.slots && self.rooms.reserve().is_some()
     }
 
     fn note(&self, locks: LockSetId, alike: Option<u32>) {

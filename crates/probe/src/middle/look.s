@@ -289,6 +289,9 @@ raddle_look:
  mov [rax + {looking} + 16], r12
  mov [rax + {looking} + 24], r13
  mov r10, [rax + {looked}]
+ # Now and then to Rust, where it is seen that signals come.
+ dec dword ptr [rax + {looks}]
+ jz 7f
  lock or dword ptr [rax + {look}], 0
 1:
  mov edi, r10d

@@ -136,6 +136,7 @@ raddle_middle_end:
     // From the notes of writes to those of reads, for a side of 8.
     open_half = const OPEN,
     look = const offset_of!(Middle, look),
+    looks = const offset_of!(Middle, looks),
     count = const offset_of!(Middle, journal.count),
     handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),

@@ -47,29 +47,19 @@ impl Dispositions {
         }
         let caught = |signal| kernel::signal_action(signal as u32, None).unwrap_or_default();
         if self.engine.set(std::array::from_fn(caught)).is_ok() {
-            let ignored = |signal: &u32| self.is_ignored(*signal as i32);
-            (1..=SignalAction::LAST)
-                .filter(ignored)
-                .for_each(|signal| self.tell_kernel(signal, 0, 0));
+            (1..=SignalAction::LAST).for_each(|signal| self.tell_kernel(signal, 0, 0));
         }
     }
 
     /// Has the kernel ignore what the program ignores, unless the engine is to feed it to a descriptor.
     fn tell_kernel(&self, signal: u32, flags: u64, fed: u64) {
         let Some(engine) = self.engine.get() else { return };
-        let mine = super::masks::NEVER_BLOCKED | fed;
-        let ignored = self.is_ignored(signal as i32) && mine & SignalAction::bit(signal) == 0;
-        let action = match ignored {
-            true => SignalAction::without_handler(self.of(signal as i32), flags & FLAGS),
-            // Under a policy, those from outside are the scheduler's to deliver.
-            false
-                if signal <= outside::LAST
-                    && self.is_handled(signal as i32)
-                    && mine & SignalAction::bit(signal) == 0 =>
-            {
-                outside::before(engine[signal as usize])
-            }
-            false => engine[signal as usize],
+        let mine = (super::masks::NEVER_BLOCKED | fed) & SignalAction::bit(signal) != 0;
+        let action = match self.is_ignored(signal as i32) {
+            true if !mine => SignalAction::without_handler(self.of(signal as i32), flags & FLAGS),
+            // We are to know that it has come; under a policy, those from outside are the scheduler's to deliver.
+            false if !mine && signal <= outside::LAST => outside::before(engine[signal as usize]),
+            _ => engine[signal as usize],
         };
         kernel::signal_action(signal, Some(action));
     }
