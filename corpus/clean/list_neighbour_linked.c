@@ -1,7 +1,6 @@
 // A list whose elements know both their neighbours: who puts one in front writes into the one that was first, which its owner had
-// filled in without the lock. Correct: it found that one in the head, where its owner had put it. But the head is read and
-// written, as a count is, and what it held is followed to where it points, which no detector here looks at: a
-// predicted finding is what the weak order must say. (The lists of tokio's waiters are such.)
+// filled in without the lock. Correct: it found that one in the head, where its owner had put it. The head is read and written, as
+// a count is; but what is left there is an address. (The lists of tokio's waiters are such.)
 // clean
 #include "steps.h"
 #include "start.h"
@@ -16,11 +15,11 @@ struct element *head;
 
 static void put(struct element *mine)
 {
-    mine->next = mine->previous = NULL; // suspected: elements, predicted
+    mine->next = mine->previous = NULL;
     pthread_mutex_lock(&lock);
     mine->next = head;
     if (head)
-        head->previous = mine; // suspected: elements, predicted
+        head->previous = mine;
     head = mine;
     pthread_mutex_unlock(&lock);
 }

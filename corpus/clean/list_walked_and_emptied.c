@@ -1,7 +1,5 @@
-// One thread walks a list under its lock, another takes an element out under the lock and uses it without. Correct:
-// had the second come first, the first would not have met the element. But that what was read is changed only afterwards does not
-// count as an order: of two sections of which one merely looks, the other would always seem to come after it, and
-// predicting would be at its end. A predicted finding is what the weak order must say. (memcached's lists are such.)
+// One thread walks a list under its lock, another takes an element out under the lock and uses it without. Correct: had the second
+// come first, the first would not have met the element. (memcached's lists are such.)
 // clean
 #include "steps.h"
 #include "start.h"
@@ -21,7 +19,7 @@ static void *walker(void *unused)
 
     pthread_mutex_lock(&lock);
     for (struct element *at = head; at; at = at->next)
-        sum += at->value; // suspected: elements, predicted
+        sum += at->value;
     pthread_mutex_unlock(&lock);
     step_done(1);
     printf("%d\n", sum);
@@ -35,7 +33,7 @@ static void *taker(void *unused)
     struct element *mine = head;
     head = mine->next;
     pthread_mutex_unlock(&lock);
-    mine->value = 3; // suspected: elements, predicted
+    mine->value = 3;
     return unused;
 }
 

@@ -232,6 +232,11 @@ impl Execution {
         self.orders.ordered(earlier.segment.stamp, later.segment.thread, order)
     }
 
+    /// Does what a thread does now come after this in the weak order?
+    pub fn comes_after(&self, thread: ThreadId, stamp: Stamp) -> bool {
+        self.orders.ordered(stamp, thread, Order::Weak)
+    }
+
     /// The bytes of an access in parts, within each of which [`Execution::plain_reads`] is the same.
     pub fn parts(&self, touch: &Touch) -> Vec<Range<u64>> {
         self.unjudged.judged(self.orders.parts(touch.bytes.clone()))

@@ -9,11 +9,13 @@
 //! 2019, a weakening of Kini, Mathur and Viswanathan's WCP, PLDI 2017).
 //!
 //! What a section both reads and writes hands nothing over: two threads that count (`n++`) do so in
-//! whichever order, and predicted races between them are what the weak order is for. Unless it leaves zero
-//! behind ([`Values`]): a pointer set to null, a flag taken down, a count that has come to its end. Then
+//! whichever order, and predicted races between them are what the weak order is for. Unless it leaves a *link*
+//! behind ([`Values`]): zero, as in a pointer set to null, a flag taken down, a count that has come to its end; or the address of something
+//! else, as where the first element of a list was. Then
 //! it has *taken* what others had put there, and would have found nothing to take, or not all of it, had it come
-//! first; so it comes after them. An element that is taken out of a list, a queue or a container, and the last of the references
-//! to something, are of this kind. Somebody who merely counts down to zero is too, and
+//! first; so it comes after them. An element that is taken out of a list, a queue or a container, one that is put in front of another,
+//! and the last of the references
+//! to something, are of this kind. Somebody who merely counts down to zero is too, or who counts by moving a pointer on, and
 //! is ordered in vain.
 //!
 //! What else a value decided is not known, so a section that happens to look at something without
@@ -25,6 +27,7 @@
 //! data is often used in the section that found it. An access that comes before the read in its
 //! section is not told from one after it.
 
+use crate::withdrawn::Withdrawn;
 use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::{Certainty, Finding};
 use raddle_model::lockset::LockSet;
@@ -36,13 +39,14 @@ use std::sync::Arc;
 /// Bytes remembered of one stretch; the rest hands nothing over.
 const BYTES: usize = 4096;
 
-/// What the target's memory holds now: are all of these bytes zero? No, where nobody can tell.
+/// What the target's memory holds now: do these bytes hold a link, that is zero, or the address of something? No, where nobody
+/// can tell.
 #[derive(Debug, Clone, Copy)]
 pub struct Values(pub fn(Range<u64>) -> bool);
 
 impl Values {
     /// See [`Values`].
-    pub fn are_zero(&self, bytes: Range<u64>) -> bool {
+    pub fn are_link(&self, bytes: Range<u64>) -> bool {
         (self.0)(bytes)
     }
 }
@@ -101,8 +105,12 @@ impl HeldBack {
     }
 
     /// The section has been looked at, and comes after this: what is left of its races.
-    pub fn decide(&mut self, handed: &VectorClock) -> Vec<Finding> {
-        let left = self.0.drain(..).filter(|(_, stamp)| !handed.covers(*stamp));
+    pub fn decide(&mut self, handed: &VectorClock, withdrawn: &Withdrawn) -> Vec<Finding> {
+        let is_handed = |(finding, stamp): &Race| {
+            let mut withdrawn_by = withdrawn.by(*stamp, finding.address.0);
+            handed.covers(*stamp) || withdrawn_by.any(|by| handed.covers(by))
+        };
+        let left = self.0.drain(..).filter(|race| !is_handed(race));
         left.map(|(finding, _)| finding).collect()
     }
 }
@@ -121,6 +129,7 @@ struct Stretch {
     /// The same, access by access.
     whole: FxHashSet<Range<u64>>,
     writes: FxHashSet<u64>,
+    whole_writes: FxHashSet<Range<u64>>,
 }
 
 impl Touched {
@@ -132,23 +141,38 @@ impl Touched {
         if stretch.reads.len() + stretch.writes.len() < BYTES {
             match kind {
                 AccessKind::Read => {
-                    let Stretch { reads, whole, writes } = stretch;
+                    let Stretch { reads, whole, writes, .. } = stretch;
                     reads.extend(bytes.clone().filter(|byte| !writes.contains(byte)));
                     whole.insert(bytes);
                 }
-                AccessKind::Write => stretch.writes.extend(bytes),
+                AccessKind::Write => {
+                    stretch.writes.extend(bytes.clone());
+                    stretch.whole_writes.insert(bytes);
+                }
                 _ => {}
             }
         }
     }
 
-    /// What `thread` has read since the last call, and not written, or taken.
-    pub fn take(&mut self, thread: ThreadId, values: Values) -> Vec<u64> {
-        let Stretch { reads, whole, writes } = self.threads.remove(&thread).unwrap_or_default();
+    /// What `thread` has touched since the last call.
+    pub fn take(&mut self, thread: ThreadId, values: Values) -> Ended {
+        let Stretch { reads, whole, writes, mut whole_writes } =
+            self.threads.remove(&thread).unwrap_or_default();
+        whole_writes.retain(|bytes| values.are_link(bytes.clone()));
         let overwritten = |bytes: &&Range<u64>| (*bytes).clone().any(|byte| writes.contains(&byte));
         let taken =
-            whole.iter().filter(overwritten).filter(|bytes| values.are_zero((*bytes).clone()));
+            whole.iter().filter(overwritten).filter(|bytes| values.are_link((*bytes).clone()));
         let taken: FxHashSet<u64> = taken.cloned().flatten().collect();
-        reads.into_iter().filter(|byte| !writes.contains(byte) || taken.contains(byte)).collect()
+        let is_needed = |byte: &u64| !writes.contains(byte) || taken.contains(byte);
+        Ended { depended_on: reads.into_iter().filter(is_needed).collect(), links: whole_writes }
     }
+}
+
+/// What a stretch of a critical section has touched.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it has read, and not written, or taken.
+    pub depended_on: Vec<u64>,
+    /// What it has written, and left a link in.
+    pub links: FxHashSet<Range<u64>>,
 }

@@ -24,14 +24,16 @@
 use crate::detector::Analyser;
 use crate::execution::{Execution, Memory};
 use crate::findings::Findings;
-use crate::handover::{HeldBack, Race, Touched, closes};
+use crate::handover::{Ended, HeldBack, Race, Touched, closes};
 use crate::order::{Order, bytes};
 use crate::shadow::Shadow;
 use crate::touch::{Kind, Touch, kind_within};
+use crate::withdrawn::{Recent, Withdrawn, section};
 use raddle_model::clock::{Stamp, VectorClock};
 use raddle_model::finding::{Certainty, Finding, Rule};
-use raddle_model::{Event, ThreadId};
-use rustc_hash::FxHashMap;
+use raddle_model::lockset::LockSet;
+use raddle_model::{AccessKind, Event, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,6 +78,9 @@ pub struct Hybrid {
     /// What threads have touched under their locks, and races they may find to be none.
     touched: Touched,
     held_back: FxHashMap<ThreadId, HeldBack>,
+    withdrawn: Withdrawn,
+    /// The locks held in each tick.
+    held: Recent<Stamp, Arc<LockSet>>,
 }
 
 impl Hybrid {
@@ -89,6 +94,8 @@ impl Hybrid {
             findings: Findings::default(),
             touched: Touched::default(),
             held_back: FxHashMap::default(),
+            withdrawn: Withdrawn::default(),
+            held: Recent::default(),
         }
     }
 
@@ -100,14 +107,19 @@ impl Hybrid {
     fn touch(&mut self, touch: &Arc<Touch>, freed: bool) {
         let mut found = Vec::new();
         let mut awaited = Vec::new();
-        let (execution, history) = (&self.execution, self.history);
+        let (execution, history, withdrawn) = (&self.execution, self.history, &self.withdrawn);
         let observed_only = self.observed_only;
         for part in execution.parts(touch) {
             self.shadow.update(part, |bytes, remembered| {
                 for earlier in &remembered.0 {
                     let race = race(execution, earlier, touch, bytes.clone());
-                    let race =
-                        race.filter(|r| !observed_only || r.certainty == Certainty::Observed);
+                    let was_withdrawn = || {
+                        let mut by = withdrawn.by(earlier.segment.stamp, bytes.start);
+                        by.any(|by| execution.comes_after(touch.segment.thread, by))
+                    };
+                    let race = race.filter(|race| {
+                        race.certainty == Certainty::Observed || !observed_only && !was_withdrawn()
+                    });
                     found.extend(race.map(|race| (race, earlier.segment.stamp)));
                 }
                 if touch.is_spin_read() {
@@ -143,12 +155,15 @@ impl Hybrid {
         let held = Arc::clone(self.execution.locks(thread));
         if !held.is_empty() {
             self.touched.note(event);
+            *self.held.entry(self.execution.stamp(thread)) = Arc::clone(&held);
         }
         if !closes(event, || Arc::clone(&held)) {
             return;
         }
-        let read = self.touched.take(thread, self.execution.values());
-        let remembered: Vec<Remembered> = read.iter().map(|at| self.shadow.get(*at)).collect();
+        let Ended { depended_on, links } = self.touched.take(thread, self.execution.values());
+        self.withdraw(thread, &held, links);
+        let remembered: Vec<Remembered> =
+            depended_on.iter().map(|at| self.shadow.get(*at)).collect();
         let writes: Vec<(ThreadId, Stamp)> = remembered
             .iter()
             .flat_map(|r| &r.0)
@@ -158,7 +173,45 @@ impl Hybrid {
             .collect();
         let handed = self.execution.handed(thread, &writes);
         if let Some(mut held_back) = self.held_back.remove(&thread) {
-            self.findings.add(held_back.decide(&handed));
+            self.findings.add(held_back.decide(&handed, &self.withdrawn));
+        }
+    }
+
+    /// A tick ends where the lock set changes, if it has not for other reasons: by its ticks a section is known.
+    fn begin_tick(&mut self, thread: ThreadId, held: u64, before: Option<Stamp>) {
+        let holds = self.execution.locks_version(thread);
+        if holds != held && holds != 0 && before.is_none_or(|it| it == self.execution.stamp(thread))
+        {
+            self.execution.advance(thread);
+        }
+    }
+
+    /// A thread has overwritten links: others may have read them under a lock that it holds too.
+    fn withdraw(&mut self, thread: ThreadId, held: &LockSet, links: FxHashSet<Range<u64>>) {
+        if links.is_empty() {
+            return;
+        }
+        let now = self.execution.stamp(thread);
+        for at in links.into_iter().flatten() {
+            let Remembered(touches) = self.shadow.get(at);
+            for read in touches.iter().filter(|touch| touch.kind == Kind::Access(AccessKind::Read))
+            {
+                let stamp = read.segment.stamp;
+                let counts =
+                    |touch: &Arc<Touch>| touch.segment.stamp == stamp && touch.kind.writes();
+                let is_own = read.segment.thread == thread;
+                if is_own || self.execution.comes_after(thread, stamp) || touches.iter().any(counts)
+                {
+                    continue;
+                }
+                let under = |stamp: Stamp| {
+                    let of_tick = self.held.get(stamp).next();
+                    of_tick.is_some_and(|locks| locks.protects(held, (false, true)))
+                };
+                if under(stamp) {
+                    section(stamp, under).for_each(|tick| self.withdrawn.add(tick, now, at));
+                }
+            }
         }
     }
 }
@@ -181,7 +234,12 @@ impl Analyser for Hybrid {
             let touches = remembered.iter().flat_map(|r| &r.0).map(Arc::as_ref);
             self.execution.left_loop(event, touches.filter(|touch| touch.kind.writes()));
         }
+        let held = self.execution.locks_version(event.thread);
+        let before = (held != 0).then(|| self.execution.stamp(event.thread));
         self.execution.finish(event);
+        if self.execution.follows_handovers() {
+            self.begin_tick(event.thread, held, before);
+        }
         self.findings.add(self.execution.take_cycles());
     }
 
@@ -191,7 +249,7 @@ impl Analyser for Hybrid {
 
     fn end(&mut self) {
         for (_, mut held_back) in std::mem::take(&mut self.held_back) {
-            self.findings.add(held_back.decide(&VectorClock::default()));
+            self.findings.add(held_back.decide(&VectorClock::default(), &self.withdrawn));
         }
     }
 

@@ -8,6 +8,7 @@
 //!                     order  (full and weak order, Orders)        HelgrindPlus
 //!                     touch  (segments, one record per access)
 //!                     handover (what critical sections pass on)
+//!                     withdrawn (what they take from under each other)
 //!                     lock_order (cycles of locks, LockOrder)   ----------------> Finding
 //! ```
 //!
@@ -30,6 +31,7 @@ pub mod shadow;
 pub mod stacks;
 pub mod touch;
 pub mod unjudged;
+pub mod withdrawn;
 
 pub use detector::{Analyser, Detector, DetectorKind, Options};
 pub use helgrind::MsmLength;

@@ -7,6 +7,7 @@ mod memory;
 mod quick;
 mod section;
 mod stand;
+mod withdraw;
 
 pub use memory::FREED;
 pub use quick::Own;
@@ -29,6 +30,8 @@ use crate::handover::{HeldBack, Race, Values};
 use crate::order::{Clocks, Lock, Shards};
 use crate::padded::Padded;
 use crate::touch::Kind;
+use crate::withdrawn::Withdrawn;
+use raddle_model::clock::Stamp;
 use raddle_model::finding::Finding;
 use raddle_model::{AccessKind, Address, Event, EventKind, SyncObject, ThreadId};
 use rustc_hash::FxHashMap;
@@ -82,6 +85,8 @@ pub struct FastHybrid<P> {
     /// no thread goes on by itself.
     bases: [AtomicU64; SLOTS],
     state: Padded<Mutex<State>>,
+    /// Its lock is taken last.
+    withdrawn: Padded<Mutex<Withdrawn>>,
 }
 
 #[derive(Debug)]
@@ -104,9 +109,10 @@ struct State {
 #[derive(Debug, Default)]
 struct Member {
     standing: Arc<Standing>,
-    /// Its locks, and which version of them it is.
+    /// Its locks, and which version of them it is; since which tick it has them.
     locks: LockSetId,
     version: u64,
+    stamp: Option<Stamp>,
     /// What it was last told of the crowd: after how many changes of what it knows, how often the crowd had forgotten, and
     /// which member it was.
     told: Option<(u64, u64, u32)>,
@@ -154,6 +160,7 @@ impl<P: Planes> FastHybrid<P> {
             values,
             bases: Default::default(),
             state: Padded::new(Mutex::new(state)),
+            withdrawn: Padded::default(),
         }
     }
 

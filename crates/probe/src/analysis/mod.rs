@@ -87,7 +87,7 @@ impl Engine {
             },
             lock_touched: rules.lock_touched,
             handovers: rules.precise_conditions,
-            values: Values(target::are_zero),
+            values: Values(target::are_link),
             ..Options::default()
         };
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)

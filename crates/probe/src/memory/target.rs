@@ -34,14 +34,25 @@ pub fn half(address: u64) -> Option<u32> {
     (process::read(address, &mut bytes) == 4).then(|| u32::from_le_bytes(bytes))
 }
 
-/// Are all bytes of a short stretch zero? Not if they are unreadable.
-pub fn are_zero(bytes: std::ops::Range<u64>) -> bool {
+/// Does a short stretch hold zero, or the address of something? Not if it is unreadable. Whatever is in a list begins at a
+/// multiple of eight; the lowest addresses are nobody's, and numbers that are counted.
+pub fn are_link(bytes: std::ops::Range<u64>) -> bool {
+    const LOWEST: u64 = 1 << 16;
     let length = bytes.end.saturating_sub(bytes.start);
-    let mut all = [0; CHUNK];
-    let Some(all) = usize::try_from(length).ok().and_then(|length| all.get_mut(..length)) else {
+    let mut all = [0; 8];
+    let Some(held) = usize::try_from(length).ok().and_then(|length| all.get_mut(..length)) else {
         return false;
     };
-    process::read(bytes.start, all) == all.len() && all.iter().all(|byte| *byte == 0)
+    if process::read(bytes.start, held) != held.len() {
+        return false;
+    }
+    let is_whole = held.len() == 8;
+    match u64::from_le_bytes(all) {
+        0 => true,
+        address => {
+            is_whole && address.is_multiple_of(8) && address >= LOWEST && word(address).is_some()
+        }
+    }
 }
 
 /// Bytes before the first NUL, at most `limit`.

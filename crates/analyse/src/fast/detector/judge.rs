@@ -95,7 +95,8 @@ impl<P: Planes> FastHybrid<P> {
         } else {
             earlier.cell.tick() <= now.standing.full(earlier.slot)
         };
-        if ordered && self.observed_only {
+        let at = earlier.granule * GRANULE;
+        if ordered && (self.observed_only || self.was_withdrawn(state, (stamp, at), now.thread)) {
             return None;
         }
         let then_held = self.planes.locks(earlier.slot, earlier.cell.tick());
@@ -116,7 +117,6 @@ impl<P: Planes> FastHybrid<P> {
         let kinds = [was.kind, is.kind];
         rules.extend(kinds_rule(kinds, synchronisation));
         rules.sort();
-        let at = earlier.granule * GRANULE;
         let byte = (0..GRANULE)
             .filter(|byte| earlier.bytes >> byte & 1 == 1)
             .find(|byte| !state.execution.is_benign(at + byte))?;

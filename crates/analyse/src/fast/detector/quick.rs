@@ -15,7 +15,7 @@
 //! locks taken in a new way, that hand over, or whose sections were handed something; channels that are new, or from which a
 //! thread may learn of the crowd; and now and then by anything, so that it is found out what is settled.
 
-use super::section::{Section, are_zero, read_first};
+use super::section::{Section, read_first};
 use super::{FastHybrid, State};
 use crate::fast::access::{LockSetId, UNLIKE};
 use crate::fast::cell::{GRANULE, LAST_TICK, LINE};
@@ -159,6 +159,7 @@ impl<P: Planes> FastHybrid<P> {
         if self.shards.with(held.lock, follow).flatten().is_none() {
             return false;
         }
+        self.withdraw(standing, own.stamp, own.section.asked, journal);
         own.holds = None;
         own.locked = true;
         own.section.end(journal);
@@ -252,10 +253,9 @@ impl<P: Planes> FastHybrid<P> {
                 return;
             }
             // What is counted is not looked for among the writes of others: it is there.
-            let bytes = match overwritten != 0 && are_zero(self.values, granule, kept | overwritten)
-            {
-                true => kept | overwritten,
-                false => kept,
+            let bytes = match overwritten {
+                0 => kept,
+                _ => kept | self.links_left(standing, granule, overwritten),
             };
             if bytes == 0 {
                 return;
@@ -308,6 +308,7 @@ impl<P: Planes> FastHybrid<P> {
         };
         state.execution.catch_up(thread, ahead);
         member.section = own.section;
+        member.stamp = Some(own.stamp);
         member.locks = standing.locks();
         member.version = state.execution.locks_version(thread);
     }

@@ -4,12 +4,11 @@
 use super::{FastHybrid, State};
 use crate::fast::cell::{Bytes, GRANULE, LINE};
 use crate::fast::journal::{Journal, Noted};
-use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, slots_of};
+use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, place, slots_of};
 use crate::fast::standing::Standing;
 use crate::handover::{Values, closes};
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
-use raddle_model::finding::Finding;
 use raddle_model::lockset::LockSet;
 use raddle_model::{AccessKind, Event, EventKind, ThreadId};
 use smallvec::SmallVec;
@@ -22,7 +21,7 @@ pub(super) struct Section {
     /// Nothing while it lasts.
     to: Option<u64>,
     /// Up to here it has been asked what was handed to it.
-    asked: u64,
+    pub(super) asked: u64,
     /// What [`Journal::handed`] was then.
     handed: u64,
 }
@@ -123,6 +122,10 @@ impl<P: Planes> FastHybrid<P> {
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
         let asked = std::mem::replace(&mut member.section.asked, journal.count);
         let met = std::mem::replace(&mut member.section.handed, journal.handed);
+        let standing = Arc::clone(&member.standing);
+        let stamp = state.execution.stamp(event.thread);
+        self.withdraw(&standing, stamp, asked, journal);
+        let Some(member) = state.threads.get_mut(&event.thread) else { return };
         // To look for what was handed over costs as much as the section itself.
         let waits = !member.held_back.is_empty();
         if !member.standing.take_handed() && met == journal.handed && !waits {
@@ -134,7 +137,8 @@ impl<P: Planes> FastHybrid<P> {
             let held = Arc::clone(state.execution.locks(event.thread));
             // What waits may have been met before its thread came to know, in this very section, what it was handed.
             let wanted = |slot, tick| waits || !standing.knows(slot, tick);
-            for read in depended_on(journal, asked, self.values) {
+            let taken = |granule, bytes| self.links_left(&standing, granule, bytes);
+            for read in depended_on(journal, asked, taken) {
                 let own = standing.own_slots();
                 self.writes_under(state, (own, &held), read, wanted, &mut writes);
             }
@@ -147,9 +151,23 @@ impl<P: Planes> FastHybrid<P> {
             }
         };
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
-        let left = member.held_back.decide(&handed);
+        let left = member.held_back.decide(&handed, &self.withdrawn());
         member.standing.set_holds_back(false);
         self.add(&mut state.findings, left);
+    }
+
+    /// In which of these bytes of a granule, which its section has written, it has left links ([`crate::handover`]). Each write is
+    /// asked for by itself: notes do not tell fields apart that lie side by side.
+    pub(super) fn links_left(&self, standing: &Standing, granule: u64, bytes: Bytes) -> Bytes {
+        let own = place(&self.planes, standing, Side::Write, granule);
+        let cell = own.get(&self.planes, standing, (Side::Write, granule));
+        let mut links = 0;
+        self.accesses.each(cell.access(), cell.bytes(), |written, _| {
+            if written & bytes != 0 && are_link(self.values, granule, written) {
+                links |= written & bytes;
+            }
+        });
+        links
     }
 
     /// There are no more events: what still waits for the end of a critical section is told.
@@ -157,7 +175,8 @@ impl<P: Planes> FastHybrid<P> {
         let mut state = self.lock();
         let nothing = VectorClock::default();
         let all = state.threads.values_mut();
-        let left: Vec<Finding> = all.flat_map(|member| member.held_back.decide(&nothing)).collect();
+        let withdrawn = self.withdrawn();
+        let left = all.flat_map(|member| member.held_back.decide(&nothing, &withdrawn)).collect();
         self.add(&mut state.findings, left);
     }
 
@@ -242,18 +261,22 @@ pub(super) fn read_first(
     }
 }
 
-/// Do these bytes of a granule hold zero, and nothing else?
-pub(super) fn are_zero(values: Values, granule: u64, bytes: Bytes) -> bool {
+/// Do these bytes of a granule hold a link?
+fn are_link(values: Values, granule: u64, bytes: Bytes) -> bool {
     let (first, last) = (bytes.trailing_zeros(), bytes.checked_ilog2());
     last.is_some_and(|last| {
         let at = |byte: u32| granule * GRANULE + u64::from(byte);
-        values.are_zero(at(first)..at(last + 1))
+        values.are_link(at(first)..at(last + 1))
     })
 }
 
 /// The granules that a thread has read since number `from` of its journal, and which of their bytes it
 /// has not written, or has taken.
-fn depended_on(journal: &Journal, from: u64, values: Values) -> Vec<(u64, Bytes)> {
+fn depended_on(
+    journal: &Journal,
+    from: u64,
+    taken: impl Fn(u64, Bytes) -> Bytes,
+) -> Vec<(u64, Bytes)> {
     let mut touched: Vec<(u64, Side, Bytes)> = Vec::new();
     journal.between(from, journal.count, |side, bytes| {
         let (granule, first) = (bytes.start / GRANULE, bytes.start % GRANULE);
@@ -273,8 +296,9 @@ fn depended_on(journal: &Journal, from: u64, values: Values) -> Vec<(u64, Bytes)
                 Side::Read => {
                     let first = mask & !before;
                     depended_on |= first & !written;
-                    if first & written & !depended_on != 0 && are_zero(values, granule, first) {
-                        depended_on |= first;
+                    let overwritten = first & written & !depended_on;
+                    if overwritten != 0 {
+                        depended_on |= taken(granule, overwritten);
                     }
                 }
             }

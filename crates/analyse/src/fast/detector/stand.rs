@@ -71,15 +71,19 @@ impl<P: Planes> FastHybrid<P> {
             member.version = version;
             let held: SmallVec<[HeldLock; 4]> = execution.each_lock(thread).collect();
             let Numbered { id, alike } = self.number(successors, &held);
-            // A tick ends where the lock set changes.
+            // A tick ends where the lock set changes, if it has not for other reasons. None is left out: by its ticks a
+            // section is known ([`crate::withdrawn`]).
             if member.locks != id {
                 member.locks = id;
                 standing.set_alike(alike);
-                execution.advance(thread);
+                if member.stamp.is_none_or(|stamp| stamp == execution.stamp(thread)) {
+                    execution.advance(thread);
+                }
             }
         }
         let locks = member.locks;
         let stamp = execution.stamp(thread);
+        member.stamp = Some(stamp);
         let chain = stamp.chain.0 as usize;
         let number = chain.min(self.crowd.slot());
         if number >= *used {
