@@ -435,12 +435,13 @@ impl Execution {
             .filter(|write| write.segment.locks.excludes(held))
             .map(|write| (write.segment.thread, write.segment.stamp))
             .collect();
-        self.orders.left_loop(event.thread, &writes);
+        self.left_loop_after(event.thread, &writes);
     }
 
     /// The same for writes of which that is known.
     pub fn left_loop_after(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
-        self.orders.left_loop(thread, writes);
+        let held = Arc::clone(self.locks(thread));
+        self.orders.left_loop(thread, &held, writes);
     }
 
     /// Components of the clocks: grows with the threads alive at once.

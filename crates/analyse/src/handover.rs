@@ -104,14 +104,19 @@ impl HeldBack {
         self.0.is_empty()
     }
 
-    /// The section has been looked at, and comes after this: what is left of its races.
-    pub fn decide(&mut self, handed: &VectorClock, withdrawn: &Withdrawn) -> Vec<Finding> {
+    /// The section has been looked at so far, and comes after this: what that decides waits no more.
+    pub fn take_back(&mut self, handed: &VectorClock, withdrawn: &Withdrawn) {
         let is_handed = |(finding, stamp): &Race| {
             let mut withdrawn_by = withdrawn.by(*stamp, finding.address.0);
             handed.covers(*stamp) || withdrawn_by.any(|by| handed.covers(by))
         };
-        let left = self.0.drain(..).filter(|race| !is_handed(race));
-        left.map(|(finding, _)| finding).collect()
+        self.0.retain(|race| !is_handed(race));
+    }
+
+    /// The same at its end: what is left of its races.
+    pub fn decide(&mut self, handed: &VectorClock, withdrawn: &Withdrawn) -> Vec<Finding> {
+        self.take_back(handed, withdrawn);
+        self.0.drain(..).map(|(finding, _)| finding).collect()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::memory::shadow::{ADDRESS_BITS, CHUNK, Shadow};
 use raddle_analyse::fast::access::{AccessId, UNLIKE};
 use raddle_analyse::fast::cell::{ACCESS_AT, LAST_TICK, LINE, TICK_AT};
 use raddle_analyse::fast::crowd::MEMBERS;
+use raddle_analyse::fast::journal::LENGTH;
 use raddle_analyse::fast::protocol::{EVERY_SLOT, MIXED_LOCKS};
 use raddle_analyse::fast::{Cell, Journal, Planes, SLOTS, Side, Standing};
 
@@ -30,6 +31,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const MOST: u64 = 16;
 /// So often the path looks at the others by itself.
 const LOOKS: u32 = 1024;
+/// So many accesses of a critical section are noted before it is asked what was handed to it. Some more come until then.
+const ASK: u64 = LENGTH as u64 - 4 * MOST;
 /// Lines of which the newest note is remembered, on each side, so that accesses to one line make one note.
 const OPEN: usize = 32;
 /// Chunks that are remembered on each side: those of 256 MiB.
@@ -115,6 +118,8 @@ pub struct Middle {
     look: u32,
     /// After so many more looks Rust is called.
     looks: u32,
+    /// And when so many accesses were noted: the journal would forget how the critical section began.
+    ask_at: u64,
     /// Notes of the journal before this number have been looked at; when so many have not, they are.
     looked: u64,
     most: u64,
@@ -359,6 +364,7 @@ impl Middle {
             age_of: None,
             look: 0,
             looks: LOOKS,
+            ask_at: u64::MAX,
             looked: 0,
             most: if at_once { 1 } else { MOST },
             open: [0; 2 * OPEN],
@@ -385,6 +391,10 @@ impl Middle {
     pub fn load(&mut self, standing: &Standing, shadow: &Shadow) {
         self.chunks_age = shadow.age() << CHUNKS_AGE_AT;
         let slot = standing.slot();
+        if self.segment != standing.current() {
+            let locked = standing.locks().0 != 0;
+            self.ask_at = if locked { self.journal.count + ASK } else { u64::MAX };
+        }
         self.segment = standing.current();
         self.cells = self.cell_keys[slot];
         self.older_cells = self.older_keys[slot];
@@ -454,6 +464,15 @@ impl Middle {
     /// Are there so many that they must be looked at before more is noted?
     pub fn is_full(&self) -> bool {
         self.journal.count - self.looked >= self.most
+    }
+
+    /// Is it time to ask what was handed to the critical section? Asked once.
+    pub fn take_ask(&mut self) -> bool {
+        let is_time = self.journal.count >= self.ask_at;
+        if is_time {
+            self.ask_at = self.journal.count + ASK;
+        }
+        is_time
     }
 
     /// All that was noted has been looked at.

@@ -344,9 +344,10 @@ impl Orders {
     }
 
     /// `thread` has left a loop around a wait whose condition read what these wrote under a lock that
-    /// it holds too: it comes after them.
-    pub fn left_loop(&mut self, thread: ThreadId, writes: &[(ThreadId, Stamp)]) {
+    /// it holds too: it comes after them, and after the rest of their sections, which were over before it had the lock.
+    pub fn left_loop(&mut self, thread: ThreadId, held: &LockSet, writes: &[(ThreadId, Stamp)]) {
         self.spun(thread, writes);
+        self.handed(thread, held, writes);
         if writes.iter().any(|(writer, _)| *writer != thread) {
             self.conditions.made_true(thread);
         }

@@ -481,6 +481,34 @@ fn feed_all(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, steps
     events(steps).iter().for_each(|event| feed(detector, standings, event));
 }
 
+/// A section reads first what was handed to it, uses it, and does very much else.
+#[test]
+fn what_is_handed_to_a_long_section_is_asked_for_before_it_is_forgotten() {
+    const FLAG: u64 = START + LINE;
+    let found = |asks: bool| {
+        let detector = detector_with(Options::default(), false, (START, 1024));
+        let mut standings = Standings::new();
+        let gives = [t(2).locks(0x9000), t(2).writes(FLAG), t(2).unlocks(0x9000)];
+        let takes = [t(3).locks(0x9000), t(3).reads(FLAG), t(3).reads(START).at(2)];
+        feed_all(
+            &detector,
+            &mut standings,
+            &[t(1).forks(2), t(1).forks(3), t(2).writes(START).at(1)],
+        );
+        feed_all(&detector, &mut standings, &[gives, takes].concat());
+        for n in 0..2 * LENGTH as u64 {
+            feed_all(&detector, &mut standings, &[t(3).writes(START + 2 * LINE + n % 32 * 8)]);
+            if asks && n % 100 == 99 {
+                detector.ask(ThreadId(3), &standings[&ThreadId(3)].1);
+            }
+        }
+        feed_all(&detector, &mut standings, &[t(3).unlocks(0x9000)]);
+        detector.end();
+        detector.findings(0).len()
+    };
+    assert_eq!((found(true), found(false)), (0, 1));
+}
+
 /// Threads that come and go touch other memory each time.
 #[test]
 fn what_can_race_no_more_is_forgotten() {

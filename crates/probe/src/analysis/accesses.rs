@@ -211,7 +211,11 @@ impl Analysis {
         for event in &events {
             fast.event(event, &middle.journal);
         }
-        if !events.is_empty() {
+        let asks = middle.take_ask();
+        if asks {
+            fast.ask(thread.id, &middle.journal);
+        }
+        if asks || !events.is_empty() {
             self.load_standing(thread);
         }
         self.report(thread);

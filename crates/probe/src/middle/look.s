@@ -292,6 +292,9 @@ raddle_look:
  # Now and then to Rust, where it is seen that signals come.
  dec dword ptr [rax + {looks}]
  jz 7f
+ mov rdi, [rax + {count}]
+ cmp rdi, [rax + {ask_at}]
+ jae 7f
  lock or dword ptr [rax + {look}], 0
 1:
  mov edi, r10d

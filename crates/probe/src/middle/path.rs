@@ -137,6 +137,7 @@ raddle_middle_end:
     open_half = const OPEN,
     look = const offset_of!(Middle, look),
     looks = const offset_of!(Middle, looks),
+    ask_at = const offset_of!(Middle, ask_at),
     count = const offset_of!(Middle, journal.count),
     handed = const offset_of!(Middle, journal.handed),
     ring = const offset_of!(Middle, journal.ring),

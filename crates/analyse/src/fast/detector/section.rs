@@ -119,22 +119,53 @@ impl<P: Planes> FastHybrid<P> {
         if !closes(event, || Arc::clone(state.execution.locks(event.thread))) {
             return;
         }
+        let Some(handed) = self.handed(state, event.thread, journal) else { return };
         let Some(member) = state.threads.get_mut(&event.thread) else { return };
-        let asked = std::mem::replace(&mut member.section.asked, journal.count);
-        let met = std::mem::replace(&mut member.section.handed, journal.handed);
-        let standing = Arc::clone(&member.standing);
-        let stamp = state.execution.stamp(event.thread);
-        self.withdraw(&standing, stamp, asked, journal);
-        let Some(member) = state.threads.get_mut(&event.thread) else { return };
-        // To look for what was handed over costs as much as the section itself.
-        let waits = !member.held_back.is_empty();
-        if !member.standing.take_handed() && met == journal.handed && !waits {
+        let left = member.held_back.decide(&handed, &self.withdrawn());
+        member.standing.set_holds_back(false);
+        self.add(&mut state.findings, left);
+    }
+
+    /// A thread has done so much since its last event that its journal will forget how its critical section began: what others
+    /// have handed to it so far is asked for now.
+    pub fn ask(&self, thread: ThreadId, journal: &Journal) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        if !state.execution.follows_handovers() || !state.threads.contains_key(&thread) {
             return;
         }
+        self.catch_up(state, thread);
+        if let Some(handed) = self.handed(state, thread, journal)
+            && let Some(member) = state.threads.get_mut(&thread)
+        {
+            member.held_back.take_back(&handed, &self.withdrawn());
+            member.standing.set_holds_back(!member.held_back.is_empty());
+        }
+        self.refresh(state, thread);
+        self.let_go(state, thread);
+    }
+
+    /// What has been handed to a thread under its locks since it was last asked, and comes before what it does in the weak
+    /// order from now on. Nothing if there is nothing to decide.
+    fn handed(
+        &self,
+        state: &mut State,
+        thread: ThreadId,
+        journal: &Journal,
+    ) -> Option<VectorClock> {
+        let member = state.threads.get_mut(&thread)?;
+        let asked = std::mem::replace(&mut member.section.asked, journal.count);
+        let met = std::mem::replace(&mut member.section.handed, journal.handed);
+        let waits = !member.held_back.is_empty();
+        let standing = Arc::clone(&member.standing);
+        self.withdraw(&standing, state.execution.stamp(thread), asked, journal);
+        // To look for what was handed over costs as much as the section itself.
+        if !standing.take_handed() && met == journal.handed && !waits {
+            return None;
+        }
         let mut writes = Vec::new();
-        if state.execution.holds_locks(event.thread) && asked < journal.count {
-            let standing = Arc::clone(&member.standing);
-            let held = Arc::clone(state.execution.locks(event.thread));
+        if state.execution.holds_locks(thread) && asked < journal.count {
+            let held = Arc::clone(state.execution.locks(thread));
             // What waits may have been met before its thread came to know, in this very section, what it was handed.
             let wanted = |slot, tick| waits || !standing.knows(slot, tick);
             let taken = |granule, bytes| self.links_left(&standing, granule, bytes);
@@ -143,17 +174,11 @@ impl<P: Planes> FastHybrid<P> {
                 self.writes_under(state, (own, &held), read, wanted, &mut writes);
             }
         }
-        let handed = match writes.is_empty() {
-            true => VectorClock::default(),
-            false => {
-                self.catch_up_with(state, &writes);
-                state.execution.handed(event.thread, &writes)
-            }
-        };
-        let Some(member) = state.threads.get_mut(&event.thread) else { return };
-        let left = member.held_back.decide(&handed, &self.withdrawn());
-        member.standing.set_holds_back(false);
-        self.add(&mut state.findings, left);
+        if writes.is_empty() {
+            return Some(VectorClock::default());
+        }
+        self.catch_up_with(state, &writes);
+        Some(state.execution.handed(thread, &writes))
     }
 
     /// In which of these bytes of a granule, which its section has written, it has left links ([`crate::handover`]). Each write is
