@@ -37,24 +37,35 @@ static void work(struct result *mine)
     hand_in(mine);
 }
 
-static void *all_but_the_first(void *unused)
+static void *the_second(void *unused)
 {
-    for (int i = 1; i < RESULTS; i++)
-        work(&results[i]);
+    work(&results[1]);
     step_done(1);
+    return unused;
+}
+
+static void *the_others(void *unused)
+{
+    step_wait(1);
+    for (int i = 2; i < RESULTS; i++)
+        work(&results[i]);
+    step_done(2);
     return unused;
 }
 
 static void *the_first(void *unused)
 {
-    step_wait(1);
+    step_wait(2);
     work(&results[0]);
     return unused;
 }
 
 int main(void)
 {
-    both(all_but_the_first, the_first);
+    pthread_t second = start(the_second, NULL);
+
+    both(the_others, the_first);
+    finish(second);
     printf("%d\n", cleared);
     return 0;
 }
