@@ -423,10 +423,11 @@ fn is_read(access: OpAccess) -> bool {
 
 /// The loads of a loop that does nothing but read and test: no writes to memory, no calls but to
 /// functions that yield, and no register carried from one round to the next, so that only a change
-/// of what is read can end it. Loads from the thread's own stack are none.
+/// of what is read can end it. Loads from the thread's own stack are none (an address is kept there, perhaps), unless there are no
+/// others: then somebody else has been lent what is waited for.
 fn spin_reads(body: &[Instruction], callee: &impl Fn(CallTarget) -> Callee) -> Vec<u64> {
     let mut factory = InstructionInfoFactory::new();
-    let mut loads = Vec::new();
+    let (mut loads, mut own_loads) = (Vec::new(), Vec::new());
     let mut written: Vec<Register> = Vec::new();
     let mut carried: Vec<Register> = Vec::new();
     let mut leaves = false;
@@ -453,8 +454,8 @@ fn spin_reads(body: &[Instruction], callee: &impl Fn(CallTarget) -> Callee) -> V
                 return Vec::new();
             }
             let own = matches!(used.base().full_register(), Register::RSP | Register::RBP);
-            if is_read(used.access()) && !own {
-                loads.push(instruction.ip());
+            if is_read(used.access()) {
+                if own { &mut own_loads } else { &mut loads }.push(instruction.ip());
             }
         }
         for used in info.used_registers().iter().filter(|used| used.register().is_gpr()) {
@@ -478,7 +479,7 @@ fn spin_reads(body: &[Instruction], callee: &impl Fn(CallTarget) -> Callee) -> V
     if !leaves || carried.iter().any(changes) {
         return Vec::new();
     }
-    loads
+    if loads.is_empty() { own_loads } else { loads }
 }
 
 /// The loads of a test that compilers put before a loop to save its first round: it jumps to where

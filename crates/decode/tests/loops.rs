@@ -126,6 +126,8 @@ fn loops_that_only_read_spin() {
     // The pointer is the thread's own; what it points to is waited for.
     assert_eq!(spins(SPIN_POINTER), [4]);
     assert_eq!(spins(SPIN_TWO), [0, 0xa]);
+    // Nothing else is read: somebody was lent it.
+    assert_eq!(spins(SPIN_LENT), [0]);
 }
 
 /// The test before the loop waits as well; another load there does not.
@@ -160,6 +162,14 @@ fn no_bytes_upset_it() {
         loops(&bytes, IP, &BTreeSet::new(), |_| Callee::Wait);
     }
 }
+
+/// `while (lent) sched_yield();` of a local variable that somebody else takes down.
+const SPIN_LENT: &[(&str, &str)] = &[
+    ("mov rax, [rsp+8]", "48 8b 44 24 08"),
+    ("test rax, rax", "48 85 c0"),
+    ("jne 0", "75 f6"),
+    ("ret", "c3"),
+];
 
 const UNOPTIMISED: &[(&str, &str)] = &[
     ("0x00 jmp 401015", "eb 13"),

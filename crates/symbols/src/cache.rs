@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bump when the same binary and hooks should give other facts than before.
-const CONTENT_VERSION: u32 = 12;
+const CONTENT_VERSION: u32 = 13;
 
 /// The file in the directory `cache` with the facts of the module `path`, made if it is not there.
 /// `digest` stands for everything in the request.

@@ -401,7 +401,7 @@ impl Surroundings<'_> {
         let rules = &self.probe.options.rules;
         let facts = self.facts.filter(|_| !operand.stack);
         let atomic = rules.debug_information && facts.is_some_and(|f| f.is_atomic(place.offset));
-        let spins = rules.spin_reads && facts.is_some_and(|f| f.is_spin_read(place.offset));
+        let spins = rules.spin_reads && self.facts.is_some_and(|f| f.is_spin_read(place.offset));
         match operand.kind {
             AccessKind::Read if atomic => AccessKind::AtomicRead,
             AccessKind::Read if spins => AccessKind::SpinRead,
