@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t rings;
@@ -27,6 +28,18 @@ static void set_alarm(void)
 
     rings = 1;
     setitimer(ITIMER_REAL, &soon, NULL);
+}
+
+// The same by a timer of another kind, which sends a signal of those that queue.
+static void set_timer(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1};
+    struct itimerspec soon = {.it_value.tv_nsec = 50000000};
+    timer_t timer;
+
+    rings = 1;
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &soon, NULL);
 }
 
 static void loops(const char *whose)
@@ -56,6 +69,12 @@ static void loops(const char *whose)
         for (size_t i = 0; i < sizeof to; i++)
             to[i] += from[i];
     printf("%s: accesses\n", whose);
+    set_timer();
+    while (rings) {
+        block = malloc(32);
+        free(block);
+    }
+    printf("%s: a queued one\n", whose);
 }
 
 static void *idles(void *unused)
@@ -71,6 +90,7 @@ int main(void)
     pthread_t thread;
 
     sigaction(SIGALRM, &action, NULL);
+    sigaction(SIGRTMIN + 1, &action, NULL);
     loops("alone");
     pthread_mutex_lock(&lock);
     pthread_create(&thread, NULL, idles, NULL);

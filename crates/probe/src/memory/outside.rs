@@ -37,7 +37,7 @@ static COME: AtomicU32 = AtomicU32::new(0);
 static MODE: AtomicU32 = AtomicU32::new(Mode::Through as u32);
 /// Children that share our memory have signals of their own.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// What the kernel would call.
+/// What the kernel would call: the same for all that the engine catches.
 static ENGINE: AtomicU64 = AtomicU64::new(0);
 static SLOTS: [Slot; LAST as usize + 1] = [const { Slot::new() }; LAST as usize + 1];
 
@@ -73,8 +73,11 @@ pub fn come() -> u32 {
     COME.load(Ordering::Relaxed)
 }
 
-/// The engine's action, with us before it.
+/// The engine's action, with us before it; as it is if the engine does not catch the signal.
 pub fn before(engine: SignalAction) -> SignalAction {
+    if [libc::SIG_DFL, libc::SIG_IGN].contains(&(engine.handler as usize)) {
+        return engine;
+    }
     ENGINE.store(engine.handler, Ordering::Relaxed);
     engine.with_handler(raddle_signal_comes as *const () as u64)
 }
@@ -146,6 +149,9 @@ extern "C" fn is_kept(signal: i32, about: *mut u64) -> u32 {
     // else knows yet.
     let about = unsafe { &mut *about.cast::<About>() };
     COME.fetch_add(1, Ordering::Relaxed);
+    if signal as u32 > LAST {
+        return 0;
+    }
     let code = about[1] as i32;
     if code < DISGUISE / 2 {
         about[1] = u64::from(code.wrapping_sub(DISGUISE) as u32);

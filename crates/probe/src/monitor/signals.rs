@@ -58,7 +58,7 @@ impl Dispositions {
         let action = match self.is_ignored(signal as i32) {
             true if !mine => SignalAction::without_handler(self.of(signal as i32), flags & FLAGS),
             // We are to know that it has come; under a policy, those from outside are the scheduler's to deliver.
-            false if !mine && signal <= outside::LAST => outside::before(engine[signal as usize]),
+            false if !mine => outside::before(engine[signal as usize]),
             _ => engine[signal as usize],
         };
         kernel::signal_action(signal, Some(action));
