@@ -284,6 +284,17 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
 }
 
+/// The first few of many names, for one line.
+pub fn first_few(names: &[impl AsRef<str>]) -> String {
+    const FEW: usize = 4;
+    let (shown, left) = names.split_at(if names.len() <= FEW + 1 { names.len() } else { FEW });
+    let mut text = shown.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if !left.is_empty() {
+        text += &format!(" and {} more", left.len());
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,5 +363,14 @@ mod tests {
         assert_eq!(block(0).text(0x1000, base), "block of 64 bytes from bank.c:20");
         assert_eq!(block(8).text(0x1008, base), "block of 64 bytes from bank.c:20, byte 8");
         assert_eq!(AddressName::Unknown.text(0x1008, base), "0x1008");
+    }
+
+    #[test]
+    fn of_many_names_the_first_few_are_shown() {
+        let names = ["a", "b", "c", "d", "e", "f"];
+        assert_eq!(first_few(&names[..2]), "a, b");
+        assert_eq!(first_few(&names[..5]), "a, b, c, d, e", "one would not be shorter");
+        assert_eq!(first_few(&names), "a, b, c, d and 2 more");
+        assert_eq!(first_few(&names[..0]), "");
     }
 }

@@ -9,6 +9,7 @@ use raddle_execute::{Observer, Outcome};
 use raddle_model::{Event, Place, StackId, ThreadId};
 use raddle_report::counts::Counts;
 use raddle_report::events::{JsonLines, TextLines};
+use raddle_report::names::first_few;
 use raddle_report::{Paint, World};
 use raddle_wire::options::PlaceCount;
 use std::collections::BTreeMap;
@@ -130,7 +131,7 @@ impl Stream {
             .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
             .collect();
         if !nameless.is_empty() {
-            text += &format!("; without symbols: {}", nameless.join(", "));
+            text += &format!("; without symbols: {}", first_few(&nameless));
         }
         text
     }

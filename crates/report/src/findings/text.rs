@@ -21,7 +21,7 @@ pub use words::fixed;
 use super::entry::Entry;
 use super::party::Party;
 use super::schema::{Finding, Frame, Outcome, Report};
-use crate::names::file_name;
+use crate::names::{file_name, first_few};
 use crate::paint::{Paint, Tint};
 use finding::Detail;
 use line::Line;
@@ -290,7 +290,7 @@ fn looked_at(report: &Report) -> String {
     };
     if !summary.without_symbols.is_empty() {
         let names: Vec<&str> = summary.without_symbols.iter().map(|path| file_name(path)).collect();
-        text += &format!("; without symbols: {}", names.join(", "));
+        text += &format!("; without symbols: {}", first_few(&names));
     }
     text
 }
