@@ -24,6 +24,7 @@ use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
+use raddle_analyse::fast::cell::LINE;
 use raddle_analyse::fast::crowd::MEMBERS;
 use raddle_analyse::fast::{FastHybrid, Journal, Planes, Side};
 use raddle_analyse::handover::Values;
@@ -87,7 +88,7 @@ impl Engine {
             },
             lock_touched: rules.lock_touched,
             handovers: rules.precise_conditions,
-            values: Values(target::are_link),
+            values: Values(are_link),
             ..Options::default()
         };
         let (Some(shadow), DetectorKind::Hybrid | DetectorKind::HappensBefore) = (shadow, kind)
@@ -152,6 +153,13 @@ fn stands_idle(thread: &ThreadState) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Do these bytes of the target's memory hold a link? What one leads to somebody has touched; to read there, where a number is not
+/// an address, would be a fault each time.
+fn are_link(bytes: Range<u64>) -> bool {
+    let analysis = Probe::instance().analysis.as_ref();
+    target::are_link(bytes, |address| analysis.is_some_and(|analysis| analysis.is_touched(address)))
 }
 
 /// Writes a finding, after the stacks it speaks of.
@@ -228,6 +236,18 @@ impl Analysis {
     /// Are accesses checked in shadow memory?
     pub fn is_fast(&self) -> bool {
         matches!(self.work().engine, Engine::Fast(_))
+    }
+
+    /// Has any thread touched what is at this address, or near it?
+    fn is_touched(&self, address: u64) -> bool {
+        match &self.work().engine {
+            Engine::Fast(fast) => {
+                let (planes, line) = (fast.planes(), address / LINE);
+                let touched = |side| planes.sharers(side, line) != 0;
+                planes.covers(address, address + 1) && (touched(Side::Write) || touched(Side::Read))
+            }
+            Engine::Plain(_) => target::word(address).is_some(),
+        }
     }
 
     /// Is this thread the only one, and can nothing that others did race with what it does from now on?

@@ -34,10 +34,10 @@ pub fn half(address: u64) -> Option<u32> {
     (process::read(address, &mut bytes) == 4).then(|| u32::from_le_bytes(bytes))
 }
 
-/// Does a short stretch hold zero, or the address of something? Not if it is unreadable. Whatever is in a list begins at a
-/// multiple of eight; the lowest addresses are nobody's, and numbers that are counted.
-pub fn are_link(bytes: std::ops::Range<u64>) -> bool {
-    const LOWEST: u64 = 1 << 16;
+/// Does a short stretch hold zero, or the address of something that `is_there`? Not if it is unreadable. Whatever is in a list begins
+/// at a multiple of eight; the lowest addresses are nobody's, and numbers that are counted.
+pub fn are_link(bytes: std::ops::Range<u64>, is_there: impl FnOnce(u64) -> bool) -> bool {
+    const LOWEST: u64 = 1 << 22;
     let length = bytes.end.saturating_sub(bytes.start);
     let mut all = [0; 8];
     let Some(held) = usize::try_from(length).ok().and_then(|length| all.get_mut(..length)) else {
@@ -49,9 +49,7 @@ pub fn are_link(bytes: std::ops::Range<u64>) -> bool {
     let is_whole = held.len() == 8;
     match u64::from_le_bytes(all) {
         0 => true,
-        address => {
-            is_whole && address.is_multiple_of(8) && address >= LOWEST && word(address).is_some()
-        }
+        address => is_whole && address.is_multiple_of(8) && address >= LOWEST && is_there(address),
     }
 }
 
