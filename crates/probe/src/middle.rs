@@ -7,7 +7,7 @@
 //! accesses at once: [`MOST`] says how many. Anything it is not sure of goes to Rust: before the stamp as an
 //! ordinary access, after it to have the others looked at again.
 //!
-//! It serves accesses of up to 32 bytes that lie in one line. Called with the flags ours, the address and
+//! It serves accesses of up to 32 bytes. Called with the flags ours, the address and
 //! the site in their slots; keeps every register. [`path`] is the assembly.
 
 mod path;
@@ -103,6 +103,10 @@ pub struct Middle {
     no_locks: u32,
     /// The application's registers while the path runs.
     saved: [u64; 11],
+    /// Of an access that lies in two lines, the bytes in the second; where that begins; and what stamps them.
+    rest: u64,
+    rest_at: u64,
+    rest_to: u64,
     /// Registers while frames are looked for, and where that was begun.
     looking: [u64; 7],
     back: u64,
@@ -355,6 +359,9 @@ impl Middle {
             alike: UNLIKE,
             no_locks: 1,
             saved: [0; 11],
+            rest: 0,
+            rest_at: 0,
+            rest_to: 0,
             looking: [0; 7],
             back: 0,
             found: [(0, 0); FOUND],

@@ -11,6 +11,9 @@ use raddle_dynamorio::process;
 use raddle_model::{AccessKind, Family, ModuleId, Place};
 use raddle_wire::facts::{FactsView, LoopCondition};
 
+/// Bytes behind the thread pointer that compiled code knows of, by the ABI: itself, and at 0x28 and 0x30 two secrets.
+const THREAD_HEADER: i64 = 0x38;
+
 /// What is inserted into one block.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -233,7 +236,9 @@ impl Instrumentation {
         let mut scans = false;
         for operand in &decoded.operands {
             let implicit = operand.implicit && !self.implicit_accesses;
-            let own = around.is_own_data(operand) || around.is_own_frame(operand);
+            let own = around.is_own_data(operand)
+                || around.is_own_frame(operand)
+                || around.is_own_thread(operand);
             if implicit || own || around.is_constant(operand) {
                 continue;
             }
@@ -376,6 +381,21 @@ impl Surroundings<'_> {
             && operand.stack
             && self.probe.options.detector.is_some()
             && self.facts.is_some_and(|f| f.runtime())
+    }
+
+    /// Does a runtime library touch its thread's own variables (`errno`, a locale, what it knows of the thread)? By the thread
+    /// pointer no other thread's can be meant. The first words behind it are the runtime's whoever reads them: where the thread
+    /// pointer points to, which most code that uses thread-local variables reads, and what guards against overflows of the stack.
+    fn is_own_thread(&self, operand: &Operand) -> bool {
+        let form = &operand.address;
+        let is_header = operand.kind == AccessKind::Read
+            && form.base.is_none()
+            && form.index.is_none()
+            && (0..THREAD_HEADER).contains(&form.displacement);
+        !operand.kind.is_atomic()
+            && form.segment == Some(Segment::Fs)
+            && self.probe.options.detector.is_some()
+            && (is_header || self.facts.is_some_and(|f| f.runtime()))
     }
 
     /// Is memory of the module read, by an address in the code, that the program never writes? A

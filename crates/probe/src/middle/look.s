@@ -40,8 +40,7 @@
  jnz 2f
  or [rax + rdi + {ring} + 8], r8
  inc qword ptr [rax + {joined}]
- raddle_restore
- ret
+ raddle_leave
 2:
  # A note of its own. What was added to the last one was done under the same locks.
  test dword ptr [r9 + 4], {mixed_locks}
@@ -70,8 +69,7 @@
  # Where an access may order threads, Rust looks at once.
  test dword ptr [r9], {synchronises}
  jnz raddle_look
- raddle_restore
- ret
+ raddle_leave
 4:
  bsf edx, edx
  shl edx, 4
@@ -376,8 +374,9 @@ raddle_look_cells:
  jb 1b
  mov [rax + {looked}], r10
  raddle_restore_looking
- raddle_restore
- ret
+ raddle_leave
+raddle_rest:
+ jmp [rax + {rest_to}]
 raddle_look_agreed:
  # Nothing of the others is in the way. But a reader counts what they wrote that it does not know. Where there is more than their
  # cells it is looked at as usual.
@@ -414,8 +413,13 @@ raddle_look_agreed:
  test dword ptr [rdi], {synchronises}
  jz 8b
 7:
+ # Rust is to look, or, if a part of the access is not stamped yet, to do all of it.
  mov [rax + {looked}], r10
- mov dword ptr [rax + {look}], 1
+ xor edi, edi
+ cmp [rax + {rest}], rdi
+ mov [rax + {rest}], rdi
+ sete dil
+ mov [rax + {look}], edi
  raddle_restore_looking
  raddle_restore
  jmp qword ptr gs:[0x5A5A00A8]

@@ -88,6 +88,9 @@ raddle_middle_sized:
 raddle_middle_end:
 "#,
     saved = const offset_of!(Middle, saved),
+    rest = const offset_of!(Middle, rest),
+    rest_at = const offset_of!(Middle, rest_at),
+    rest_to = const offset_of!(Middle, rest_to),
     older_cells = const offset_of!(Middle, older_cells),
     older_bit = const OLDER.trailing_zeros(),
     older_mark = const OLDER,

@@ -2,7 +2,8 @@
 #
 # Two forms. Accesses of one, two, four and eight bytes that lie in one granule have one each, without a loop. All others go through the
 # general form, granule by granule: `r8` has a bit for each byte that is touched, from the first byte of the first granule on, so that the
-# next granule's bytes are its lowest eight after a shift. Both end where what was stamped is noted (`look.s`).
+# next granule's bytes are its lowest eight after a shift. Both end where what was stamped is noted (`look.s`). Of an access that lies in two
+# lines, the part in the second one comes when that in the first has been noted.
 
 .macro raddle_enter
  mov qword ptr gs:[0x5A5A0008], rax
@@ -41,13 +42,22 @@
  raddle_restore
 .endm
 
-# How the path is left before the stamp: nothing new (9), to Rust (6).
+# How the path is left behind the stamp, unless a part of the access is in the next line.
+.macro raddle_leave
+ cmp qword ptr [rax + {rest}], 0
+ jne raddle_rest
+ raddle_restore
+ ret
+.endm
+
+# How the path is left before the stamp: nothing new (9), to Rust (6), which does all of it.
 .macro raddle_exits restore
 9:
  \restore
  ret
 6:
  mov dword ptr [rax + {look}], 0
+ mov qword ptr [rax + {rest}], 0
  \restore
  jmp qword ptr gs:[0x5A5A00A8]
 .endm
@@ -379,7 +389,7 @@
  jmp \general
 .endm
 
-# Any access that lies in one line: rcx the address, edx the size. After raddle_enter.
+# Any access: rcx the address, edx the size. After raddle_enter.
 .macro raddle_general side, noted
  .p2align 6
  mov [rax + {saved} + 56], r10
@@ -387,11 +397,6 @@
  # What the crowd does is here only if it is as simple as can be.
  cmp dword ptr [rax + {member}], 0
  jne 6f
- mov esi, ecx
- and esi, 63
- add esi, edx
- cmp esi, 64
- ja 6f
  # The bytes, from the first of the first granule on.
  mov r9, rcx
  mov ecx, edx
@@ -422,6 +427,27 @@
  raddle_restore_all
  ret
 2:
+ # Does the last byte lie in the first one's line?
+ bsr rcx, r8
+ mov esi, r9d
+ and esi, 63
+ add ecx, esi
+ cmp ecx, 64
+ jb raddle_part_\side
+ mov ecx, 64
+ sub ecx, esi
+ mov rbx, r8
+ shr rbx, cl
+ mov [rax + {rest}], rbx
+ lea rbx, [r9 + rcx]
+ mov [rax + {rest_at}], rbx
+ lea rbx, [rip + raddle_rest_\side]
+ mov [rax + {rest_to}], rbx
+ mov ebx, 1
+ shl rbx, cl
+ dec rbx
+ and r8, rbx
+raddle_part_\side:
  raddle_describe rcx
  # The own cells. Those of this segment that touch other bytes are added to; of older segments, what is
  # neither settled nor stood for is put aside, unless it is the own stack.
@@ -519,5 +545,11 @@
  mov r10, [rax + {saved} + 56]
  mov r11, [rax + {saved} + 64]
  jmp \noted
+ # The part in the second line.
+raddle_rest_\side:
+ mov r8, [rax + {rest}]
+ mov r9, [rax + {rest_at}]
+ mov qword ptr [rax + {rest}], 0
+ jmp raddle_part_\side
  raddle_exits raddle_restore_all
 .endm
