@@ -281,8 +281,20 @@ pub fn is_ours(address: u64) -> bool {
     unsafe { dr::dr_memory_is_dr_internal(at) != 0 || dr::dr_memory_is_in_client(at) != 0 }
 }
 
+/// The first address that is none of a program's. From here on, most are not even addresses.
+const USER_END: u64 = 1 << 47;
+
+/// Can there be anything of a program's at this address?
+pub fn is_user(address: u64) -> bool {
+    address < USER_END
+}
+
 /// Reads the target's memory; returns how many bytes could be read.
 pub fn read(address: u64, into: &mut [u8]) -> usize {
+    // The engine would survive it, after a signal: who unwinds through code without tables finds many such.
+    if !is_user(address) {
+        return 0;
+    }
     let mut done = 0;
     // SAFETY: the engine survives faults on the source; the destination is ours.
     unsafe {

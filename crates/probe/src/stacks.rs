@@ -10,6 +10,7 @@
 //! something it is told refers to it.
 
 use crate::frames::{FIRST, Frame, Frames};
+use crate::instrument::follows_call;
 use crate::memory::target;
 use crate::middle::{Rule, RuleKey};
 use crate::probe::Probe;
@@ -19,6 +20,7 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder};
 use raddle_analyse::stacks::Tree;
 use raddle_dynamorio::client::Client;
+use raddle_dynamorio::process;
 use raddle_model::{Place, StackId};
 use raddle_wire::log::Record;
 use std::ops::Range;
@@ -28,6 +30,9 @@ use std::sync::{Mutex, RwLock};
 const MAX_FRAMES: usize = 512;
 /// Frames shown of a stack that is not kept.
 const MAX_CALLERS: usize = 128;
+/// Words of the stack in which the return address of code without an unwind table is looked for: hand-written functions save a
+/// few registers, if they have a frame at all.
+const GUESSED_WITHIN: u64 = 64;
 
 /// Where in the target's code something happened, and what unwinding starts from.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +68,8 @@ pub struct ThreadStacks {
     fresh: Vec<Frame>,
     /// The end of the stack whose frames are known.
     stack_end: u64,
+    /// How the innermost frame was found that was unwound last, if no table said so.
+    guessed: Option<Rule>,
     /// Instructions and the stacks they were met with, by a hash.
     leaves: Vec<Leaf>,
 }
@@ -83,6 +90,7 @@ impl Default for ThreadStacks {
             rules: CacheX86_64::new(),
             fresh: Vec::new(),
             stack_end: 0,
+            guessed: None,
             leaves: Vec::new(),
         }
     }
@@ -254,6 +262,7 @@ impl Stacks {
         // What is learned is not what it is checked by.
         let middle = middle.as_deref().filter(|middle| middle.is_current());
         let middle = middle.filter(|_| !cfg!(feature = "check-stacks"));
+        stacks.guessed = None;
         let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         let mut at = first_address(spot)?;
@@ -267,7 +276,22 @@ impl Stacks {
                 Some(return_address) => Ok(Some(return_address)),
                 None => unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read),
             };
-            let Ok(Some(return_address)) = unwound else { break };
+            // Without a table, the unwinder takes the frame pointer for one.
+            let is_lost = fresh.is_empty()
+                && by_rule.is_none()
+                && !matches!(unwound, Ok(None))
+                && !unwound.as_ref().is_ok_and(|found| found.is_some_and(is_in_module));
+            let unwound = match is_lost.then(|| guess(spot, stack)).flatten() {
+                Some(rule) => {
+                    stacks.guessed = Some(rule);
+                    registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
+                    Ok(follow(rule, &mut registers, &mut read))
+                }
+                None => unwound,
+            };
+            // What is no address is no caller: here the stack begins, or the unwinder was lost.
+            let unwound = unwound.ok().flatten().filter(|address| process::is_user(*address));
+            let Some(return_address) = unwound else { break };
             // The stack pointer is now what it was before the call.
             let found_at = registers.sp().wrapping_sub(8);
             if let Some(known) = frames.find(top, found_at)
@@ -334,6 +358,9 @@ impl Stacks {
         let ThreadState { middle: Some(middle), stacks, site, .. } = thread else { return };
         middle.set_age(Probe::instance().modules.age());
         let first = rule_key(spot, *site);
+        if let (Some(key), Some(rule)) = (first, stacks.guessed.take()) {
+            middle.remember_rule(key, rule);
+        }
         let first = first.map(|key| (key, first_address(spot)));
         let callers = fresh.iter().map(|frame| {
             let address = frame.return_address;
@@ -386,6 +413,25 @@ fn follow(
         *registers = UnwindRegsX86_64::new(return_address, at + 8, bp);
         return_address
     })
+}
+
+fn is_in_module(address: u64) -> bool {
+    Probe::instance().modules.find(address).is_some()
+}
+
+/// How the frame around `spot` may be found though no table says so, as in hand-written code: by the first word of the stack that is the
+/// address behind a call of some module.
+fn guess(spot: Spot, stack: &Range<u64>) -> Option<Rule> {
+    if spot.returns || !is_in_module(spot.pc) {
+        return None;
+    }
+    let behind_call = |address| is_in_module(address) && follows_call(address);
+    let mut offsets = (0..GUESSED_WITHIN).map(|word| 8 * word);
+    let at = offsets.find(|offset| {
+        let word = target::stack_word(spot.sp + offset, stack);
+        stack.contains(&(spot.sp + offset)) && word.is_some_and(behind_call)
+    })?;
+    Some(Rule { at: at as i32, bp: 0 })
 }
 
 fn first_address(spot: Spot) -> Option<FrameAddress> {

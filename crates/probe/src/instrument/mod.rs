@@ -15,7 +15,7 @@ mod insert;
 pub mod leave;
 mod plan;
 
-pub use plan::Plan;
+pub use plan::{Plan, follows_call};
 
 use raddle_decode::Gpr;
 use raddle_model::{AccessKind, Place};

@@ -435,7 +435,7 @@ impl Surroundings<'_> {
 /// register or memory. Bytes that merely look so cost a comparison and harm nothing. Remembering
 /// the calls that were met would not do: a loop's condition behind a call is often reached by a
 /// jump, and its block built, before the call is met.
-fn follows_call(pc: u64) -> bool {
+pub fn follows_call(pc: u64) -> bool {
     /// `ff /2` with a SIB byte and a 32-bit displacement; prefixes come before it.
     const LONGEST: usize = 7;
     const CALL_RELATIVE: u8 = 0xe8;
