@@ -538,6 +538,23 @@ KEPT static void signalled(void) {
     touch(0);
 }
 
+/* No directives, so no unwind table; and its frame pointer is none. */
+void write_by_hand(void);
+__asm__(".pushsection .text\n"
+        ".type write_by_hand, @function\n"
+        "write_by_hand:\n"
+        "  push %rbx\n"
+        "  push %rbp\n"
+        "  mov $1000, %ebp\n"
+        "  lea shared(%rip), %rbx\n"
+        "  movl $1, (%rbx)\n"
+        "  pop %rbp\n"
+        "  pop %rbx\n"
+        "  ret\n"
+        ".size write_by_hand, . - write_by_hand\n"
+        ".popsection\n");
+KEPT static void by_hand(void) { touch(4); write_by_hand(); touch(0); }
+
 KEPT static void left(int depth);
 KEPT static void right(int depth) {
     touch(400 + depth);
@@ -562,7 +579,7 @@ int main(void) {
 }
 "#;
 
-/// The functions on the stack of the access in `write_shared`, outermost last, the runtime's left out.
+/// The functions on the stack of the write to `shared` on this way, outermost last, the runtime's left out.
 fn way_to_shared(way: &str) -> Option<Vec<String>> {
     let scratch = compiled(&WAYS.replace("WAY", way), "")?;
     let ran = run(&scratch, &[]);
@@ -575,7 +592,7 @@ fn way_to_shared(way: &str) -> Option<Vec<String>> {
             frames.iter().map(|f| f["function"].as_str().unwrap_or_default().to_owned());
         functions.take_while(|function| function != "way").collect()
     };
-    accesses.iter().map(stack).find(|stack| stack[0] == "write_shared")
+    accesses.iter().map(stack).find(|stack| stack[0].starts_with("write_"))
 }
 
 #[test]
@@ -588,6 +605,12 @@ fn frames_that_were_left_without_returning_are_not_shown() {
         let Some(stack) = way_to_shared(way) else { return };
         assert_eq!(stack, expected);
     }
+}
+
+#[test]
+fn who_called_code_without_an_unwind_table_is_found() {
+    let Some(stack) = way_to_shared("by_hand") else { return };
+    assert_eq!(stack, ["write_by_hand", "by_hand"]);
 }
 
 #[test]

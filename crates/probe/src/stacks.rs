@@ -276,11 +276,10 @@ impl Stacks {
                 Some(return_address) => Ok(Some(return_address)),
                 None => unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read),
             };
-            // Without a table, the unwinder takes the frame pointer for one.
+            // Without a table, the unwinder takes the frame pointer for one, or goes by the table of what comes before.
             let is_lost = fresh.is_empty()
                 && by_rule.is_none()
-                && !matches!(unwound, Ok(None))
-                && !unwound.as_ref().is_ok_and(|found| found.is_some_and(is_in_module));
+                && !unwound.as_ref().is_ok_and(|found| found.is_some_and(is_caller));
             let unwound = match is_lost.then(|| guess(spot, stack)).flatten() {
                 Some(rule) => {
                     stacks.guessed = Some(rule);
@@ -415,23 +414,30 @@ fn follow(
     })
 }
 
+/// Can a function return there? To code that was made while the program runs, too.
+fn is_caller(address: u64) -> bool {
+    is_in_module(address) || follows_call(address)
+}
+
 fn is_in_module(address: u64) -> bool {
     Probe::instance().modules.find(address).is_some()
 }
 
 /// How the frame around `spot` may be found though no table says so, as in hand-written code: by the first word of the stack that is the
-/// address behind a call of some module.
+/// address behind a call of some module. If the frame pointer is none that the caller can have, the caller's has been saved, if it has
+/// one.
 fn guess(spot: Spot, stack: &Range<u64>) -> Option<Rule> {
     if spot.returns || !is_in_module(spot.pc) {
         return None;
     }
-    let behind_call = |address| is_in_module(address) && follows_call(address);
-    let mut offsets = (0..GUESSED_WITHIN).map(|word| 8 * word);
-    let at = offsets.find(|offset| {
-        let word = target::stack_word(spot.sp + offset, stack);
-        stack.contains(&(spot.sp + offset)) && word.is_some_and(behind_call)
-    })?;
-    Some(Rule { at: at as i32, bp: 0 })
+    let word = |at: u64| target::stack_word(at, stack).filter(|_| stack.contains(&at));
+    let behind_call = |at: &u64| word(*at).is_some_and(|a| is_in_module(a) && follows_call(a));
+    let at = (0..GUESSED_WITHIN).map(|n| spot.sp + 8 * n).find(behind_call)?;
+    let can_be_callers = |bp: u64| bp > at && stack.contains(&bp);
+    let mut saved = (spot.sp..at).step_by(8);
+    let saved = saved.find(|at| !can_be_callers(spot.bp) && word(*at).is_some_and(can_be_callers));
+    let bp = saved.map_or(0, |saved| -((at - saved) as i32));
+    Some(Rule { at: (at - spot.sp) as i32, bp })
 }
 
 fn first_address(spot: Spot) -> Option<FrameAddress> {
