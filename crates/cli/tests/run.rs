@@ -555,6 +555,23 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 KEPT static void by_hand(void) { touch(4); write_by_hand(); touch(0); }
 
+/* Its caller's frame is found by nothing but the word in which it keeps what its stack pointer was. */
+KEPT static void fill(volatile char *room, int size) { while (size > 0) room[--size] = 1; }
+KEPT static void aligned(int size) {
+    __attribute__((aligned(64))) char room[64];
+    char more[size];
+    fill(room, sizeof room);
+    fill(more, size);
+    write_shared();
+    fill(room, sizeof room);
+}
+KEPT static void unaligned(void) {
+    char room[24];
+    fill(room, sizeof room);
+    aligned(17);
+    fill(room, sizeof room);
+}
+
 KEPT static void left(int depth);
 KEPT static void right(int depth) {
     touch(400 + depth);
@@ -590,9 +607,13 @@ fn way_to_shared(way: &str) -> Option<Vec<String>> {
         let frames = access["stack"].as_array().unwrap();
         let functions =
             frames.iter().map(|f| f["function"].as_str().unwrap_or_default().to_owned());
-        functions.take_while(|function| function != "way").collect()
+        let functions: Vec<String> = functions.collect();
+        let inside = functions.iter().position(|function| function == "way");
+        functions[..inside.unwrap_or(0)].to_vec()
     };
-    accesses.iter().map(stack).find(|stack| stack[0].starts_with("write_"))
+    let mut stacks = accesses.iter().map(stack);
+    let is_it = |stack: &Vec<String>| stack.first().is_some_and(|name| name.starts_with("write_"));
+    Some(stacks.find(is_it).unwrap_or_default())
 }
 
 #[test]
@@ -605,6 +626,12 @@ fn frames_that_were_left_without_returning_are_not_shown() {
         let Some(stack) = way_to_shared(way) else { return };
         assert_eq!(stack, expected);
     }
+}
+
+#[test]
+fn who_called_a_function_that_aligns_its_stack_is_found() {
+    let Some(stack) = way_to_shared("unaligned") else { return };
+    assert_eq!(stack, ["write_shared", "aligned", "unaligned"]);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod memory;
 mod middle;
 mod monitor;
 mod probe;
+mod realigned;
 mod schedule;
 mod serve;
 mod stacks;

@@ -14,6 +14,7 @@ use crate::instrument::follows_call;
 use crate::memory::target;
 use crate::middle::{Rule, RuleKey};
 use crate::probe::Probe;
+use crate::realigned::{self, Realigned};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
@@ -52,8 +53,46 @@ pub struct Spot {
 /// Unwind tables of all modules, and the stacks seen.
 #[derive(Default)]
 pub struct Stacks {
-    unwinder: RwLock<UnwinderX86_64<Vec<u8>>>,
+    tables: RwLock<Tables>,
     tree: Mutex<Tree>,
+}
+
+/// What the modules say of their frames.
+#[derive(Default)]
+struct Tables {
+    unwinder: UnwinderX86_64<Vec<u8>>,
+    /// In the order of their addresses.
+    realigned: Vec<Realigned>,
+}
+
+impl Tables {
+    /// Where the caller's stack pointer is kept, from the frame pointer on, by a function whose stack is aligned anew.
+    fn kept_at(&self, address: FrameAddress) -> Option<i64> {
+        let address = address.address_for_lookup();
+        let behind = self.realigned.partition_point(|stretch| stretch.start <= address);
+        let stretch = self.realigned[..behind].last()?;
+        (address < stretch.end).then_some(stretch.kept_at)
+    }
+
+    /// Unwinds a frame; gives where it returns to.
+    fn unwind(
+        &self,
+        address: FrameAddress,
+        registers: &mut UnwindRegsX86_64,
+        rules: &mut CacheX86_64,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Option<u64> {
+        let Some(kept_at) = self.kept_at(address) else {
+            return self.unwinder.unwind_frame(address, registers, rules, read).ok().flatten();
+        };
+        let sp = read(registers.bp().wrapping_add_signed(kept_at)).ok()?;
+        let return_address = read(sp.wrapping_sub(8)).ok()?;
+        let bp = read(registers.bp()).ok()?;
+        (sp > registers.sp()).then(|| {
+            *registers = UnwindRegsX86_64::new(return_address, sp, bp);
+            return_address
+        })
+    }
 }
 
 impl std::fmt::Debug for Stacks {
@@ -114,6 +153,7 @@ pub struct UnwindTable {
 impl Stacks {
     /// Adds a module mapped at `range`.
     pub fn add_module(&self, range: Range<u64>, table: UnwindTable) {
+        let realigned = realigned::find(&table);
         // Addresses of sections are given as mapped, so the base is the same on both sides.
         let sections = ExplicitModuleSectionInfo {
             base_svma: range.start,
@@ -125,12 +165,17 @@ impl Stacks {
             ..Default::default()
         };
         let module = Module::new(String::new(), range.clone(), range.start, sections);
-        self.unwinder.write().unwrap_or_else(|e| e.into_inner()).add_module(module);
+        let mut tables = self.tables.write().unwrap_or_else(|e| e.into_inner());
+        tables.unwinder.add_module(module);
+        tables.realigned.extend(realigned);
+        tables.realigned.sort_by_key(|stretch| stretch.start);
     }
 
     /// Forgets a module.
-    pub fn remove_module(&self, start: u64) {
-        self.unwinder.write().unwrap_or_else(|e| e.into_inner()).remove_module(start);
+    pub fn remove_module(&self, range: Range<u64>) {
+        let mut tables = self.tables.write().unwrap_or_else(|e| e.into_inner());
+        tables.unwinder.remove_module(range.start);
+        tables.realigned.retain(|stretch| !range.contains(&stretch.start));
     }
 
     /// The stack at `spot`, interned.
@@ -263,7 +308,7 @@ impl Stacks {
         let middle = middle.as_deref().filter(|middle| middle.is_current());
         let middle = middle.filter(|_| !cfg!(feature = "check-stacks"));
         stacks.guessed = None;
-        let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
+        let tables = self.tables.read().unwrap_or_else(|e| e.into_inner());
         let mut registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
         let mut at = first_address(spot)?;
         let mut key = rule_key(spot, *site);
@@ -272,24 +317,20 @@ impl Stacks {
             // As the middle path was taught, which is much quicker than to read the tables again.
             let by_rule = key.and_then(|key| middle?.rule(key));
             let by_rule = by_rule.and_then(|rule| follow(rule, &mut registers, &mut read));
-            let unwound = match by_rule {
-                Some(return_address) => Ok(Some(return_address)),
-                None => unwinder.unwind_frame(at, &mut registers, &mut stacks.rules, &mut read),
-            };
+            let unwound =
+                by_rule.or_else(|| tables.unwind(at, &mut registers, &mut stacks.rules, &mut read));
             // Without a table, the unwinder takes the frame pointer for one, or goes by the table of what comes before.
-            let is_lost = fresh.is_empty()
-                && by_rule.is_none()
-                && !unwound.as_ref().is_ok_and(|found| found.is_some_and(is_caller));
+            let is_lost = fresh.is_empty() && by_rule.is_none() && !unwound.is_some_and(is_caller);
             let unwound = match is_lost.then(|| guess(spot, stack)).flatten() {
                 Some(rule) => {
                     stacks.guessed = Some(rule);
                     registers = UnwindRegsX86_64::new(spot.pc, spot.sp, spot.bp);
-                    Ok(follow(rule, &mut registers, &mut read))
+                    follow(rule, &mut registers, &mut read)
                 }
                 None => unwound,
             };
             // What is no address is no caller: here the stack begins, or the unwinder was lost.
-            let unwound = unwound.ok().flatten().filter(|address| process::is_user(*address));
+            let unwound = unwound.filter(|address| process::is_user(*address));
             let Some(return_address) = unwound else { break };
             // The stack pointer is now what it was before the call.
             let found_at = registers.sp().wrapping_sub(8);
@@ -367,8 +408,11 @@ impl Stacks {
         });
         for (key, address) in first.into_iter().chain(callers) {
             let Some(address) = address.filter(|_| !middle.has_rule(key)) else { continue };
-            let unwinder = self.unwinder.read().unwrap_or_else(|e| e.into_inner());
-            if let Some(rule) = rule_of(&unwinder, &mut stacks.rules, address) {
+            let tables = self.tables.read().unwrap_or_else(|e| e.into_inner());
+            // Where a stack was aligned anew there is no simple rule.
+            if tables.kept_at(address).is_none()
+                && let Some(rule) = rule_of(&tables.unwinder, &mut stacks.rules, address)
+            {
                 middle.remember_rule(key, rule);
             }
         }

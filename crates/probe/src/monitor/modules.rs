@@ -282,7 +282,7 @@ pub fn unload(probe: &Probe, module: &process::Module<'_>) {
     if let Some(analysis) = &probe.analysis {
         analysis.mark_pages(gone.start..gone.end, PageKind::default());
     }
-    probe.stacks.remove_module(module.start);
+    probe.stacks.remove_module(module.start..module.end);
     probe.instrumentation.forget(module.start..module.end);
     emit(probe, EventKind::ModuleUnload { module: gone.id });
 }
