@@ -417,11 +417,7 @@ impl<P: Planes> FastHybrid<P> {
         if !apart {
             self.catch_up(state, event.thread);
         }
-        for thread in state.execution.concerned(event) {
-            if apart || thread != event.thread {
-                self.take_over(state, thread);
-            }
-        }
+        self.take_over_concerned(state, event, apart);
         if !matches!(event.kind, ThreadStart { .. }) && !state.stands(event.thread) {
             self.refresh(state, event.thread);
         }

@@ -326,6 +326,20 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
+    /// The same for those whose locks an event may concern. Who held one when it was last caught up with may hold it no more: it
+    /// goes on by itself, as most who signal under a lock do.
+    pub(super) fn take_over_concerned(&self, state: &mut State, event: &Event, apart: bool) {
+        let is_meant = |thread: &ThreadId| apart || *thread != event.thread;
+        let mut concerned = state.execution.concerned(event);
+        concerned.retain(is_meant);
+        if concerned.is_empty() {
+            return;
+        }
+        concerned.into_iter().for_each(|thread| self.catch_up(state, thread));
+        let concerned = state.execution.concerned(event).into_iter().filter(is_meant);
+        concerned.collect::<Vec<_>>().into_iter().for_each(|thread| self.take_over(state, thread));
+    }
+
     /// The same for all.
     pub(super) fn take_over_all(&self, state: &mut State) {
         let threads: Vec<ThreadId> = state.threads.keys().copied().collect();
