@@ -7,7 +7,7 @@
 //! accesses at once: [`MOST`] says how many. Anything it is not sure of goes to Rust: before the stamp as an
 //! ordinary access, after it to have the others looked at again.
 //!
-//! It serves accesses of up to 32 bytes. Called with the flags ours, the address and
+//! It serves accesses of up to 64 bytes. Called with the flags ours, the address and
 //! the site in their slots; keeps every register. [`path`] is the assembly.
 
 mod path;

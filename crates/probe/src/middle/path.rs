@@ -67,7 +67,7 @@ raddle_general_read:
 "#,
     include_str!("look.s"),
     r#"
-# Of 16 and 32 bytes, writes and reads, in steps of {sized} bytes.
+# Of 16, 32 and 64 bytes, writes and reads, in steps of {sized} bytes.
 .globl raddle_middle_sized
 .hidden raddle_middle_sized
  .p2align 7
@@ -76,9 +76,13 @@ raddle_middle_sized:
  .p2align 7
  raddle_sized 32, raddle_general_write
  .p2align 7
+ raddle_sized 64, raddle_line_0
+ .p2align 7
  raddle_sized 16, raddle_general_read
  .p2align 7
  raddle_sized 32, raddle_general_read
+ .p2align 7
+ raddle_sized 64, raddle_line_8
 
 "#,
     include_str!("find.s"),
@@ -218,7 +222,7 @@ impl MiddlePath {
         // Three in each entry; seven in either form where it describes, restores and leaves, and three more where
         // parts of granules are described; two in either where it notes, three where it looks; and six where
         // frames are looked for. And three where a member of the crowd finds its place.
-        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 4 * 3 + 2 * 2 + 3 + 6 + 2 * 3;
+        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 6 * 3 + 2 * 2 + 3 + 6 + 2 * 3;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 
@@ -229,8 +233,10 @@ impl MiddlePath {
             &raw const raddle_middle_sized as usize - &raw const raddle_middle_begin as usize;
         let offset = match size {
             1 | 2 | 4 | 8 => (side * 4 + size.trailing_zeros() as usize) * ONE,
-            16 => sized + side * 2 * SIZED,
-            32 => sized + (side * 2 + 1) * SIZED,
+            16 | 32 | 64 => {
+                let number = size.trailing_zeros() as usize - 4;
+                sized + (side * 3 + number) * SIZED
+            }
             _ => return None,
         };
         Some(self.code.offset(offset))

@@ -389,7 +389,8 @@
  jmp \general
 .endm
 
-# Any access: rcx the address, edx the size. After raddle_enter.
+# Any access: rcx the address, edx the size, up to 32. After raddle_enter. And, at raddle_line, one of 64 bytes: what there is of it in its
+# first line, then what there is in its second.
 .macro raddle_general side, noted
  .p2align 6
  mov [rax + {saved} + 56], r10
@@ -545,6 +546,42 @@ raddle_part_\side:
  mov r10, [rax + {saved} + 56]
  mov r11, [rax + {saved} + 64]
  jmp \noted
+ .p2align 4
+raddle_line_\side:
+ mov [rax + {saved} + 56], r10
+ mov [rax + {saved} + 64], r11
+ cmp dword ptr [rax + {member}], 0
+ jne 6f
+ mov r9, rcx
+ and r9, -8
+ mov esi, ecx
+ and esi, 63
+ mov r8, -1
+ and ecx, 7
+ shl r8, cl
+ test esi, esi
+ jz raddle_part_\side
+ mov ecx, esi
+ mov ebx, 1
+ shl rbx, cl
+ dec rbx
+ mov [rax + {rest}], rbx
+ mov rbx, r9
+ or rbx, 63
+ inc rbx
+ mov [rax + {rest_at}], rbx
+ lea rbx, [rip + raddle_rest_\side]
+ mov [rax + {rest_to}], rbx
+ # Of the bits of 64 bytes from the first granule on, those beyond the line are the second's.
+ and ecx, 56
+ jz raddle_part_\side
+ neg ecx
+ add ecx, 64
+ mov ebx, 1
+ shl rbx, cl
+ dec rbx
+ and r8, rbx
+ jmp raddle_part_\side
  # The part in the second line.
 raddle_rest_\side:
  mov r8, [rax + {rest}]
