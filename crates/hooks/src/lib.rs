@@ -43,6 +43,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("pthread.toml", include_str!("../files/pthread.toml")),
     ("c11.toml", include_str!("../files/c11.toml")),
     ("libc-memory.toml", include_str!("../files/libc-memory.toml")),
+    ("allocators.toml", include_str!("../files/allocators.toml")),
     ("libc-strings.toml", include_str!("../files/libc-strings.toml")),
     ("libc-services.toml", include_str!("../files/libc-services.toml")),
     ("cxx.toml", include_str!("../files/cxx.toml")),

@@ -37,6 +37,7 @@ fn all_are_there() {
             "pthread",
             "c11",
             "libc-memory",
+            "allocators",
             "libc-strings",
             "libc-services",
             "cxx",
@@ -159,6 +160,8 @@ fn memory() {
     );
     assert_eq!(hook("_ZdlPvm").role, Role::Free { address: Expr::Arg(1) });
     assert_eq!(hook("_ZnamSt11align_val_tRKSt9nothrow_t").success, Success::NotNull);
+    assert_eq!(hook("sdallocx").role, Role::Free { address: Expr::Arg(1) });
+    assert_eq!(hook("mi_malloc_aligned").role, hook("_rjem_mallocx").role);
 }
 
 #[test]
