@@ -78,10 +78,11 @@ fn signed(bytes: &[u8]) -> Option<i64> {
 }
 
 fn may_have_some(bytes: &[u8]) -> bool {
-    bytes.windows(6).any(|six| match *six {
-        [CFA_EXPRESSION, 3, BREG_RBP, _, DEREF, _] => true,
-        [CFA_EXPRESSION, 4, BREG_RBP, _, _, DEREF] => true,
-        _ => false,
+    bytes.windows(6).any(|six| {
+        matches!(
+            *six,
+            [CFA_EXPRESSION, 3, BREG_RBP, _, DEREF, _] | [CFA_EXPRESSION, 4, BREG_RBP, _, _, DEREF]
+        )
     })
 }
 
