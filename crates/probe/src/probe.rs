@@ -84,8 +84,9 @@ fn try_start(options_file: &str) -> Result<(), String> {
     }
     let slots = Slots::take(trampoline::slot::COUNT).ok_or("the engine has no slots left")?;
     let log = open_log(&options, None)?;
-    let analysis =
-        options.detector.map(|choice| Analysis::new(choice, options.rules, options.shadow));
+    let analysis = options
+        .detector
+        .map(|choice| Analysis::new(choice, options.rules, options.shadow, options.serve));
     let shadows = analysis.as_ref().is_some_and(Analysis::is_fast);
     let probe = Probe {
         slots,

@@ -181,9 +181,11 @@ fn write_finding(thread: &mut ThreadState, record: &Record) {
 }
 
 impl Analysis {
-    /// A detector of this kind; with shadow memory, if it may have some and there is room.
-    pub fn new(choice: DetectorChoice, rules: Rules, shadow: bool) -> Analysis {
-        let first = Work::new(choice, rules, shadow.then(Shadow::new).flatten());
+    /// A detector of this kind; with shadow memory, if it may have some and there is room. `is_copied`: forked children go on with
+    /// what it knows.
+    pub fn new(choice: DetectorChoice, rules: Rules, shadow: bool, is_copied: bool) -> Analysis {
+        let shadow = if shadow { Shadow::new(is_copied) } else { None };
+        let first = Work::new(choice, rules, shadow);
         let (inherited, current) = (boxcar::Vec::new(), AtomicUsize::new(0));
         Analysis { choice, rules, first, inherited, current }
     }
@@ -191,7 +193,7 @@ impl Analysis {
     /// In a forked child, before it does anything.
     pub fn forked(&self) {
         if let Engine::Fast(fast) = &self.work().engine {
-            fast.planes().rooms().forked();
+            fast.planes().forked();
         }
     }
 

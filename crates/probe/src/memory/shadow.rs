@@ -15,12 +15,18 @@
 //! must be 2 TiB, and there is room for fewer slots. Memory outside the windows is not watched.
 //! Everything is reserved before the program has run, so that what it asks the kernel for is elsewhere, and backed by the kernel
 //! when touched.
+//!
+//! A cell is looked at before it is written, and of private memory the kernel would give a page twice: first the one that is zero for
+//! all, and when it is written another one, after telling all processors (a tenth of what programs took that stream through
+//! memory, on a virtual machine). So it is memory that could be shared, of which the first page is the right one, and which a forked child
+//! does not have: it begins with memory of its own. Only where children go on with what was known (a server's), it is private.
+
+mod forget;
 
 use crate::memory::Reservation;
 use crate::memory::rooms::Rooms;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
-use raddle_analyse::fast::protocol::{OLDER, has_room, slots_of};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -61,6 +67,8 @@ impl PageKind {
 /// Where planes are.
 #[derive(Debug)]
 pub struct Shadow {
+    /// A forked child has a copy of it; else it has its own, of which it knows nothing.
+    is_copied: bool,
     /// Addresses above this bit tell the windows.
     window_bits: u32,
     slots: usize,
@@ -93,8 +101,9 @@ const LOCK_TABLE: u64 = TICKS * 4 + PAGE + LINE;
 
 impl Shadow {
     /// Finds room. `None` where the kernel does not give it (a limit on address space).
-    pub fn new() -> Option<Shadow> {
+    pub fn new(is_copied: bool) -> Option<Shadow> {
         let narrow = Shadow {
+            is_copied,
             window_bits: 38,
             slots: SLOTS,
             sharers: 0x3000_0000_0000,
@@ -107,6 +116,7 @@ impl Shadow {
             touched: 0x2f20_0000_0000,
         };
         let wide = Shadow {
+            is_copied,
             window_bits: 41,
             slots: 6,
             sharers: 0x3200_0000_0000,
@@ -129,15 +139,41 @@ impl Shadow {
         // be watched, and planes would stand where the program wants to be.
         let shadow = [narrow, wide].into_iter().find(fits)?;
         for start in shadow.windows() {
-            let length = (1 << shadow.window_bits) / LINE * 8;
-            reserve(shadow.sharers + start / LINE * 8, length)?;
-            reserve(shadow.lines_alike + start / LINE * 4, length / 2)?;
-            reserve(shadow.pages + (start >> PAGE_BITS), (1 << shadow.window_bits) >> PAGE_BITS)?;
-            reserve(shadow.touched + start / CHUNK * 4, (1 << shadow.window_bits) / CHUNK * 4)?;
+            // Of what a child has, too.
+            let length = (1 << shadow.window_bits) >> PAGE_BITS;
+            reserve_as(shadow.pages + (start >> PAGE_BITS), length, libc::MAP_PRIVATE)?;
         }
-        shadow.reserve_planes()?;
-        reserve(shadow.alike, (ALIKE * 4 + LOCK_TABLE * SLOTS as u64).next_multiple_of(PAGE))?;
+        shadow.reserve()?;
         Some(shadow)
+    }
+
+    /// Reserves all that is forgotten in a forked child.
+    fn reserve(&self) -> Option<()> {
+        let reserve = |start, length| match self.is_copied {
+            true => reserve_as(start, length, libc::MAP_PRIVATE),
+            false => reserve_shared(start, length),
+        };
+        for start in self.windows() {
+            let length = (1 << self.window_bits) / LINE * 8;
+            reserve(self.sharers + start / LINE * 8, length)?;
+            reserve(self.lines_alike + start / LINE * 4, length / 2)?;
+            reserve(self.touched + start / CHUNK * 4, (1 << self.window_bits) / CHUNK * 4)?;
+        }
+        // All regions: those of the low window lie side by side above it, those of the high one below it.
+        let regions = (self.slots * REGIONS) as u64;
+        let [low, high] = self.windows();
+        reserve(low + (1 << self.window_bits), regions << self.window_bits)?;
+        reserve(high - (regions << self.window_bits), regions << self.window_bits)?;
+        reserve(self.alike, (ALIKE * 4 + LOCK_TABLE * SLOTS as u64).next_multiple_of(PAGE))
+    }
+
+    /// In a forked child, before it does anything.
+    pub fn forked(&self) {
+        if !self.is_copied {
+            let again = self.reserve();
+            assert!(again.is_some(), "no address space for shadow memory");
+        }
+        self.rooms.forked();
     }
 
     /// See [`crate::middle`].
@@ -177,8 +213,11 @@ impl Shadow {
 
     /// The same reservations, all forgotten, for a forked child.
     pub fn inherit(&self) -> Shadow {
-        self.clear_all();
+        if self.is_copied {
+            self.forget_all();
+        }
         Shadow {
+            is_copied: self.is_copied,
             window_bits: self.window_bits,
             slots: self.slots,
             sharers: self.sharers,
@@ -200,23 +239,6 @@ impl Shadow {
     /// The word that says which room a granule has: where other slots have their older accesses.
     fn room_word(&self, side: Side, granule: u64) -> &AtomicU64 {
         self.word(self.older_key(self.slots - 1, side), granule)
-    }
-
-    /// Closes the rooms of whole chunks. Their numbers would be lost with the planes. Most chunks have none, and are not looked
-    /// at: of the stack that a new thread gets, it would take the kernel 256 pages to say that there is nothing.
-    fn close_rooms(&self, start: u64, end: u64) {
-        let chunks = self.rooms.chunks(start / CHUNK..end / CHUNK);
-        let lines = |chunk: u64| chunk * CHUNK / LINE..(chunk + 1) * CHUNK / LINE;
-        for line in chunks.into_iter().flat_map(lines) {
-            for side in [Side::Write, Side::Read] {
-                if has_room(self.sharers(Side::Read, line), side) {
-                    let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
-                    granules.for_each(|granule| {
-                        self.rooms.close(self.room_word(side, granule), granule)
-                    });
-                }
-            }
-        }
     }
 
     /// Where the byte of an address's page is, less the page's number.
@@ -283,25 +305,6 @@ impl Shadow {
     fn has(&self, address: u64) -> bool {
         let window = address >> self.window_bits;
         window == 0 || window == (1 << (ADDRESS_BITS - self.window_bits)) - 1
-    }
-
-    /// Forgets everything.
-    fn clear_all(&self) {
-        for slot in 0..self.used.load(Ordering::Acquire) {
-            self.clear_slot(slot);
-        }
-        for start in self.windows() {
-            discard(self.sharers + start / LINE * 8, (1 << self.window_bits) / LINE * 8);
-            discard(self.lines_alike + start / LINE * 4, (1 << self.window_bits) / LINE * 4);
-        }
-    }
-
-    /// All regions: those of the low window lie side by side above it, those of the high one below it.
-    fn reserve_planes(&self) -> Option<()> {
-        let regions = (self.slots * REGIONS) as u64;
-        let [low, high] = self.windows();
-        reserve(low + (1 << self.window_bits), regions << self.window_bits)?;
-        reserve(high - (regions << self.window_bits), regions << self.window_bits)
     }
 
     /// First addresses of the two windows.
@@ -472,125 +475,15 @@ impl Planes for Shadow {
     }
 
     fn clear(&self, start: u64, end: u64) {
-        if !self.covers(start, end) {
-            return;
-        }
-        let (first, last) = (start.next_multiple_of(CHUNK), end / CHUNK * CHUNK);
-        if first >= last {
-            return self.clear_lines(start, end);
-        }
-        self.clear_pages(start, first);
-        self.clear_pages(last, end);
-        let mut chunk = first / CHUNK;
-        while chunk < last / CHUNK {
-            let mut slots = 0;
-            let touched = |chunk: &u64| {
-                let who = self.table(self.touched, *chunk);
-                let touched = who.load(Ordering::Acquire) != 0;
-                if touched {
-                    slots |= who.swap(0, Ordering::AcqRel);
-                }
-                touched
-            };
-            let end = chunk + (chunk..last / CHUNK).take_while(touched).count() as u64;
-            if chunk < end {
-                self.clear_chunks(slots, chunk * CHUNK, end * CHUNK);
-            }
-            // That one is not touched.
-            chunk = end + 1;
-        }
+        self.forget(start, end);
     }
 
     fn clear_slot(&self, slot: usize) {
-        for region in slot * REGIONS..(slot + 1) * REGIONS {
-            for start in self.windows() {
-                discard((start ^ self.region_key(region)) & !(CHUNK - 1), 1 << self.window_bits);
-            }
-        }
-        // To the ends of its pages: behind it there is more than a page that is nobody's.
-        let (first, last) = (self.lock_table(slot), self.lock_table(slot) + TICKS * 4);
-        discard(first / PAGE * PAGE, last.next_multiple_of(PAGE) - first / PAGE * PAGE);
-        if slot + 1 == self.slots {
-            self.rooms.clear();
-        }
-    }
-}
-
-impl Shadow {
-    /// Clears whole chunks that these have touched, and gives the pages of their cells back.
-    fn clear_chunks(&self, slots: u32, first: u64, last: u64) {
-        self.close_rooms(first, last);
-        self.age.fetch_add(1, Ordering::Relaxed);
-        for region in slots_of(slots).flat_map(|slot| slot * REGIONS..(slot + 1) * REGIONS) {
-            discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
-        }
-        discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
-        discard(self.lines_alike + first / LINE * 4, (last - first) / LINE * 4);
-    }
-
-    /// Clears whole lines at an end of a large block, and gives the pages of their cells back: of a stack this is the part that
-    /// its thread has used. Stacks are used again and again, each time perhaps by a thread with another slot; without this
-    /// there would be cells of every slot for every stack in the end. Those of the crowd, which is one slot, stay.
-    fn clear_pages(&self, start: u64, end: u64) {
-        let (first, last) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
-        if first >= last {
-            return self.clear_lines(start, end);
-        }
-        self.clear_lines(start, first);
-        self.clear_lines(last, end);
-        let crowd = 1 << (self.slots - 1);
-        for page in (first..last).step_by(PAGE as usize) {
-            let lines = page / LINE..(page + PAGE) / LINE;
-            let sharers = |side| lines.clone().fold(0, |all, line| all | self.sharers(side, line));
-            let (writers, readers) = (sharers(Side::Write), sharers(Side::Read));
-            let own_planes = slots_of(writers | readers).filter(|slot| slot + 1 < self.slots);
-            // Older accesses are among the last regions of a slot.
-            let regions = if writers & OLDER == 0 { OLDER_REGIONS } else { REGIONS };
-            for region in own_planes.flat_map(|slot| slot * REGIONS..slot * REGIONS + regions) {
-                discard((page ^ self.region_key(region)) & !(PAGE - 1), PAGE);
-            }
-            if writers | readers != 0 {
-                self.clear_lines_of(crowd, page, page + PAGE);
-            }
-        }
-    }
-
-    /// Clears whole lines: of those who shared them, the cells; then who shared them.
-    fn clear_lines(&self, start: u64, end: u64) {
-        self.clear_lines_of(u32::MAX, start, end);
-    }
-
-    /// The same where the cells of all but these slots are clear.
-    fn clear_lines_of(&self, slots: u32, start: u64, end: u64) {
-        for line in start / LINE..end / LINE {
-            let granules = line * LINE / GRANULE..(line + 1) * LINE / GRANULE;
-            let has_older = self.sharers(Side::Write, line) & OLDER != 0;
-            for side in [Side::Write, Side::Read] {
-                for slot in slots_of(self.sharers(side, line) & slots) {
-                    let is_crowd = slot + 1 == self.slots;
-                    let has_rooms = has_room(self.sharers(Side::Read, line), side);
-                    for granule in granules.clone() {
-                        self.set_cell(slot, side, granule, Cell::EMPTY);
-                        if is_crowd && has_rooms {
-                            self.rooms.close(self.room_word(side, granule), granule);
-                        } else if has_older && !is_crowd {
-                            self.set_older(slot, side, granule, Cell::EMPTY);
-                        }
-                    }
-                }
-            }
-            if self.sharers(Side::Write, line) | self.sharers(Side::Read, line) != 0 {
-                self.clear_sharers(line);
-            }
-        }
+        self.forget_slot(slot);
     }
 }
 
 /// Reserves zeroed memory at exactly this place.
-fn reserve(start: u64, length: u64) -> Option<()> {
-    reserve_as(start, length, libc::MAP_PRIVATE)
-}
-
 fn reserve_as(start: u64, length: u64, sharing: i32) -> Option<()> {
     // SAFETY: a fresh anonymous mapping that replaces nothing.
     let at = unsafe {
@@ -627,74 +520,6 @@ pub fn reserve_shared(start: u64, length: u64) -> Option<()> {
 
 /// Makes such memory zero again and gives its pages back.
 pub fn discard_shared(start: u64, length: u64) {
-    // SAFETY: as in `discard`.
-    unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_REMOVE) };
-}
-
-/// Makes reserved memory zero again and gives its pages back.
-fn discard(start: u64, length: u64) {
     // SAFETY: our own reservation, in which every value means something, zero that nothing is known.
-    unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_DONTNEED) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use raddle_analyse::fast::access::AccessId;
-    use raddle_analyse::fast::cell::WHOLE;
-    use raddle_analyse::fast::protocol::WRITE_ROOM;
-
-    #[test]
-    fn what_is_cleared_is_clear_and_what_nobody_touched_is_left_alone() {
-        // Where there is no address space for it, there is nothing to test.
-        let Some(shadow) = Shadow::new() else { return };
-        let crowd = shadow.slots - 1;
-        assert!(shadow.use_slot(crowd), "in a fixed layout (setarch -R) there is room");
-        let Some(memory) = Reservation::new(1 << 20) else { return };
-        let start = memory.start().next_multiple_of(CHUNK);
-        let (chunk, end) = (start / CHUNK, start + 8 * CHUNK);
-        let touched = |at: u64| shadow.table(shadow.touched, chunk + at).load(Ordering::Relaxed);
-        let cell = Cell::new(5, WHOLE, AccessId::default());
-        let places = [(0, 3 * CHUNK + 640), (2, 4 * CHUNK), (crowd, 7 * CHUNK + 8)];
-        for (slot, at) in places {
-            let address = start + at;
-            shadow.set_cell(slot, Side::Write, address / GRANULE, cell);
-            shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
-            assert_eq!(
-                (shadow.begin_line(address / LINE, 7), shadow.begin_line(address / LINE, 8)),
-                (0, 7)
-            );
-        }
-        let with_room = (start + 7 * CHUNK + 8) / GRANULE;
-        shadow.add_sharers(Side::Read, with_room * GRANULE / LINE, WRITE_ROOM);
-        let room = shadow.open_room(Side::Write, with_room).unwrap();
-        shadow.set_entry(room, 70, cell);
-        assert_eq!((0..8).map(touched).filter(|who| *who != 0).count(), 3);
-        assert_eq!(touched(4), 1 << 2);
-
-        let age = shadow.age();
-        shadow.clear(start, start + 3 * CHUNK);
-        assert_eq!((shadow.age(), touched(3)), (age, 1), "there was nothing");
-        shadow.clear(start, end);
-        for (slot, at) in places {
-            let (granule, line) = ((start + at) / GRANULE, (start + at) / LINE);
-            assert_eq!(Planes::cell(&shadow, slot, Side::Write, granule), Cell::EMPTY);
-            assert_eq!((shadow.sharers(Side::Write, line), shadow.line_alike(line)), (0, 0));
-        }
-        assert!((0..8).all(|at| touched(at) == 0));
-        // Line by line, too.
-        let line = start / LINE + 1;
-        shadow.add_sharers(Side::Read, line, 1);
-        shadow.begin_line(line, 7);
-        shadow.clear(line * LINE, (line + 1) * LINE);
-        assert_eq!((shadow.sharers(Side::Read, line), shadow.line_alike(line)), (0, 0));
-        assert_eq!(
-            (shadow.room(Side::Write, with_room), shadow.entry(room, 70)),
-            (None, Cell::EMPTY)
-        );
-        // The room is there for others.
-        assert!(shadow.rooms.chunks(0..u64::MAX).is_empty());
-        assert_eq!(shadow.open_room(Side::Read, with_room), Some(room));
-        assert_eq!(shadow.rooms.chunks(0..u64::MAX).len(), 1);
-    }
+    unsafe { libc::madvise(start as *mut libc::c_void, length as usize, libc::MADV_REMOVE) };
 }

@@ -256,18 +256,53 @@ raddle_populate_\side:
  jnz 4b
 .endm
 
+# Where it stands who shares the line of the note r13. Uses \other.
+.macro raddle_line at, other
+ mov \at, r13
+ shr \at, 6
+ mov \other, [rax + {sharers}]
+ lea \at, [\other + \at * 8]
+.endm
+
 # Those who share the line of the note r13, with its writers if it was read and with all if it was written: r11d the
 # slots, and marks above them, rdi where that stands. Uses rsi.
 .macro raddle_sharers
- mov rdi, r13
- shr rdi, 6
- mov rsi, [rax + {sharers}]
- lea rdi, [rsi + rdi * 8]
+ raddle_line rdi, rsi
  mov r11d, [rdi]
  test r13b, 1
  jnz .Lraddle_writers\@
  or r11d, [rdi + 4]
 .Lraddle_writers\@:
+.endm
+
+# What the slots have done to a note that share its line on `side` (0 its writers, 8 its readers), as rdi says, and are among \whom:
+# \looks at one of them. Only there it has anything: to look for it elsewhere would touch memory that is nobody's. Uses r11.
+.macro raddle_of side, looks, whom="[rax + {others}]"
+ mov r11d, [rdi + \side / 2]
+ and r11d, \whom
+ jz .Lraddle_none\@
+.Lraddle_next\@:
+ bsf esi, r11d
+ mov rdx, [rax + rsi * 8 + {limits}]
+ \looks \side
+ lea r9d, [r11 - 1]
+ and r11d, r9d
+ jnz .Lraddle_next\@
+.Lraddle_none\@:
+.endm
+
+.macro raddle_look_newest side
+ raddle_others \side, 0
+.endm
+
+.macro raddle_look_older side
+ cmp esi, [rax + {crowd_slot}]
+ je .Lraddle_crowd\@
+ raddle_others \side, 1
+ jmp .Lraddle_seen\@
+.Lraddle_crowd\@:
+ raddle_rooms \side
+.Lraddle_seen\@:
 .endm
 
  .p2align 6
@@ -312,20 +347,15 @@ raddle_look:
  jne raddle_look_cells
  raddle_agreed r13, r9, r9d, raddle_look_agreed
 raddle_look_cells:
-3:
- bsf esi, r11d
- mov rdx, [rax + rsi * 8 + {limits}]
- raddle_others 0, 0
+ raddle_of 0, raddle_look_newest
  test r13b, 1
  jnz 6f
- raddle_others 8, 0
+ raddle_line rdi, rsi
+ raddle_of 8, raddle_look_newest
 6:
- lea r9d, [r11 - 1]
- and r11d, r9d
- jnz 3b
  # What lost its cell meanwhile was put elsewhere first, and the line marked: the cells have been read, now the marks, and
  # then what is older: edx whose, all slots' or the crowd's or both. Rooms are marked among the readers.
- raddle_sharers
+ raddle_line rdi, rsi
  cmp dword ptr [rdi], 0
  js 7f
  bt dword ptr [rdi], {older_bit}
@@ -340,33 +370,18 @@ raddle_look_cells:
  jz 2f
  or edx, [rax + {rooms_of}]
 2:
- and r11d, edx
- and r11d, [rax + {others}]
+ and edx, [rax + {others}]
  jz 8f
-3:
- bsf esi, r11d
- cmp esi, [rax + {crowd_slot}]
- je 2f
- mov rdx, [rax + rsi * 8 + {limits}]
- raddle_others 0, 1
+ mov [rax + {looking} + 32], edx
+ raddle_of 0, raddle_look_older, "[rax + {looking} + 32]"
  test r13b, 1
  jnz 6f
- raddle_others 8, 1
- jmp 6f
-2:
- raddle_rooms 0
- test r13b, 1
- jnz 6f
- raddle_rooms 8
+ raddle_line rdi, rsi
+ raddle_of 8, raddle_look_older, "[rax + {looking} + 32]"
 6:
- lea r9d, [r11 - 1]
- and r11d, r9d
- jnz 3b
  # An older access, too, may have had to make room.
- mov rdi, r13
- shr rdi, 6
- mov rsi, [rax + {sharers}]
- cmp dword ptr [rsi + rdi * 8], 0
+ raddle_line rdi, rsi
+ cmp dword ptr [rdi], 0
  js 7f
 8:
  inc r10
