@@ -32,12 +32,12 @@ pub struct Kept {
 pub struct Special {
     /// Accessed atomically.
     pub synchronisation: bool,
-    /// Oldest first.
+    /// In the order in which they came here.
     pub kept: Vec<Kept>,
 }
 
 impl Special {
-    /// Keeps one more, and so many at most: of more, the oldest goes. `stood_for` says which of the others it makes
+    /// Keeps one more, and so many at most: of more, the first goes. `stood_for` says which of the others it makes
     /// superfluous.
     pub fn keep(&mut self, new: Kept, most: usize, mut stood_for: impl FnMut(&Kept) -> bool) {
         for old in self.kept.iter_mut().filter(|old| stood_for(old)) {

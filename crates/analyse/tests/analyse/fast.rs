@@ -1,6 +1,6 @@
 //! The fast detector against the oracle, and its shadow in the hands of threads that really run.
 
-use crate::dsl::{Step, events, t};
+use crate::dsl::{Step, events, places, t};
 use crate::oracle::Oracle;
 use crate::scripts::{Accesses, Places, choices, show, world};
 use proptest::prelude::*;
@@ -552,6 +552,21 @@ fn what_may_still_race_is_not_forgotten() {
     }
 }
 
+/// Of what is kept beside the cells the write comes last, because its cell was lost last.
+#[test]
+fn a_write_does_not_stand_for_a_read_after_it() {
+    // The first of each side goes where a slot's older accesses are.
+    let others = [t(2).writes(START), t(2).reads(START), t(2).locks(0x9000)];
+    let between = [t(2).writes(START + 1).at(1), t(2).forks(3), t(2).reads(START + 1).at(2)];
+    let lost = [t(2).locks(0x9100), t(2).reads(START + 2), t(2).writes(START + 2)];
+    let script = [&[t(1).forks(2)][..], &others, &between, &lost, &[t(3).writes(START + 1).at(3)]];
+    let script: Vec<Step> = script.concat().into_iter().map(|step| step.sized(1)).collect();
+    for slots in [SLOTS, 2, 1] {
+        let found = found_in(slots, false, &events(&script));
+        assert_eq!(places(&found), [(2, 3, Certainty::Observed)], "{slots} slots");
+    }
+}
+
 fn raise(best: &mut BTreeMap<u64, Certainty>, byte: u64, certainty: Certainty) {
     let known = best.entry(byte).or_insert(certainty);
     *known = certainty.max(*known);
@@ -574,6 +589,20 @@ proptest! {
     /// The same where some, most or all threads share a slot.
     #[test]
     fn in_a_crowd_it_agrees_as_well(choices in choices(), slots in 1usize..5) {
+        agrees(&choices, slots)?;
+    }
+
+    /// In a crowd that touches one granule byte by byte it agrees, too.
+    #[test]
+    fn of_a_granule_touched_byte_by_byte_it_says_the_same(choices in choices(), slots in 2usize..5) {
+        let few = |detail: u8| detail / 4 % 7 << 2 | detail & 1;
+        let accesses = |deed: u8| deed % 44 < 14;
+        let within = |(who, deed, detail, place): (u8, u8, u8, u8)| match accesses(deed) {
+            true => (who, 3 + deed % 11, few(detail), place),
+            false => (who, deed, detail, place),
+        };
+        // Not so many that every byte has a race that is found whatever is forgotten.
+        let choices: Vec<_> = choices.into_iter().map(within).take(50).collect();
         agrees(&choices, slots)?;
     }
 

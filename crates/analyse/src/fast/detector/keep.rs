@@ -111,7 +111,8 @@ impl<P: Planes> FastHybrid<P> {
         self.planes.add_sharers(Side::Write, granule * GRANULE / LINE, SPECIAL);
     }
 
-    /// Does a newer kept access make an older one superfluous?
+    /// Does an access that is about to be kept make one that is kept superfluous? They are not kept in the order of time: a
+    /// read may have lost its cell before a write that came before it has.
     pub(super) fn stands_for(&self, new: &Kept, old: &Kept, settled: u32) -> bool {
         if old.slot != new.slot || !self.is_of_same(new.slot, new.tick, old.tick) {
             return false;
@@ -122,7 +123,8 @@ impl<P: Planes> FastHybrid<P> {
         };
         let kinds = kind_within(o.kind, n.kind, PlainReads::AtomicBesideUpdates);
         let held = |kept: &Kept| self.planes.locks(kept.slot, kept.tick);
-        old.tick <= settled || kinds && self.locks.within(held(new), held(old))
+        let may_stand = old.tick <= new.tick && kinds;
+        old.tick <= settled || may_stand && self.locks.within(held(new), held(old))
     }
 
     /// So many accesses are kept of a granule.
