@@ -96,6 +96,8 @@ pub struct Middle {
     /// Where the crowd's rooms are, and where the member's own cell is in the first.
     rooms: u64,
     entries: u64,
+    /// Where the strips are.
+    strips: u64,
     locks: u32,
     alike_table: u64,
     /// Which lock sets the thread's own excludes for being alike; [`UNLIKE`] if none.
@@ -354,6 +356,7 @@ impl Middle {
             member_limits: limit_memory.start(),
             rooms: shadow.rooms().start(),
             entries: 0,
+            strips: shadow.strips_base(),
             locks: 0,
             alike_table: shadow.alike_table(),
             alike: UNLIKE,

@@ -9,10 +9,13 @@ use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{Address, LockMode, Place, StackId};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Stands for a [`Record`]; zero for none. Above its lowest four bits, no byte is 0xff: see
+/// From this highest digit on, ids stand for strips. It is the highest byte of a cell, too.
+pub const STRIPS: u32 = 200;
+
+/// Stands for a [`Record`], or for a strip; zero for none. Above its lowest four bits, no byte is 0xff: see
 /// [`crate::fast::cell`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AccessId(pub u32);
@@ -23,12 +26,32 @@ impl AccessId {
 
     /// Number `n`, counted from one; none if there are not so many.
     pub fn numbered(n: u32) -> AccessId {
+        AccessId::spread(n, STRIPS).unwrap_or_default()
+    }
+
+    /// Strip `n`, counted from zero; nothing if there are not so many.
+    pub fn of_strip(n: u32) -> Option<AccessId> {
+        AccessId::spread(n.checked_add(STRIPS * (255 * 255 << 4))?, 255)
+    }
+
+    /// Number `n` without bytes of 0xff, its highest digit below `end`.
+    fn spread(n: u32, end: u32) -> Option<AccessId> {
         let (low, high) = (n & 0xf, n >> 4);
         let digits = [high % 255, high / 255 % 255, high / (255 * 255)];
-        if digits[2] >= 255 {
-            return AccessId::default();
-        }
-        AccessId(low | digits[0] << 4 | digits[1] << 12 | digits[2] << 20)
+        let spread = AccessId(low | digits[0] << 4 | digits[1] << 12 | digits[2] << 20);
+        (digits[2] < end).then_some(spread)
+    }
+
+    /// Does it stand for no record, but for the strip of its granule ([`crate::fast::strips`])?
+    #[inline]
+    pub fn is_strip(self) -> bool {
+        self.0 >> 20 >= STRIPS
+    }
+
+    /// How far from the first strip its strip is: as many as there are numbers in between, of which some are left out.
+    #[inline]
+    pub fn strips_before(self) -> u32 {
+        self.0 - (STRIPS << 20)
     }
 
     /// Which number it is.
@@ -72,7 +95,14 @@ pub struct Accesses {
     ids: Mutex<FxHashMap<Record, AccessId>>,
     /// Numbers of [`Record::Several`] that were asked for lately, by a hash of their parts.
     merged: Box<[AtomicU32]>,
+    /// How many of these there are, and how many are many.
+    several: AtomicUsize,
+    many: usize,
 }
+
+/// So many combinations of accesses are remembered before it is said that they are ever new. Structures of small fields have
+/// some hundred; bytes that are written one by one at several places have as many as there are texts.
+const MANY: usize = 1 << 12;
 
 /// How many of them.
 const MERGED: usize = 1 << 12;
@@ -80,7 +110,8 @@ const MERGED: usize = 1 << 12;
 impl Default for Accesses {
     fn default() -> Accesses {
         let merged = (0..MERGED).map(|_| AtomicU32::new(0)).collect();
-        Accesses { records: boxcar::Vec::new(), ids: Mutex::default(), merged }
+        let (records, ids) = (boxcar::Vec::new(), Mutex::default());
+        Accesses { records, ids, merged, several: AtomicUsize::new(0), many: MANY }
     }
 }
 
@@ -91,10 +122,24 @@ impl Accesses {
         if let Some(id) = ids.get(&record) {
             return *id;
         }
+        if let Record::Several(_) = record {
+            self.several.fetch_add(1, Ordering::Relaxed);
+        }
         let number = u32::try_from(self.records.push(record.clone()) + 1).unwrap_or(u32::MAX);
         let id = AccessId::numbered(number);
         ids.insert(record, id);
         id
+    }
+
+    /// From how many combinations on they are many.
+    pub(super) fn are_many_from(&mut self, many: usize) {
+        self.many = many;
+    }
+
+    /// Is this a combination of accesses, of which there are so many that with one more access it would be a new one?
+    pub fn is_ever_new(&self, id: AccessId) -> bool {
+        self.several.load(Ordering::Relaxed) >= self.many
+            && matches!(self.get(id), Some(Record::Several(_)))
     }
 
     /// What a number stands for.

@@ -6,6 +6,7 @@ mod late;
 mod memory;
 mod quick;
 mod section;
+mod split;
 mod stand;
 mod withdraw;
 
@@ -17,7 +18,7 @@ use crate::fast::SLOTS;
 use crate::fast::access::{
     AccessId, Accesses, Description, LockSetId, LockSets, Record, Successors,
 };
-use crate::fast::cell::{Cell, GRANULE, LINE, WHOLE, granules, lines};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, WHOLE, granules, lines};
 use crate::fast::crowd::{Crowd, Runs};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
@@ -164,8 +165,10 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
-    /// Forgets what is over as soon as that is known, not when there is much of it: for tests.
-    pub fn forgetting_soon(self) -> FastHybrid<P> {
+    /// Forgets what is over as soon as that is known, not when there is much of it, and takes combinations of accesses for ever
+    /// new from the first on: for tests.
+    pub fn forgetting_soon(mut self) -> FastHybrid<P> {
+        self.accesses.are_many_from(0);
         let mut state = self.lock();
         state.tenants = 0;
         state.runs.are_many_from(0);
@@ -340,8 +343,7 @@ impl<P: Planes> FastHybrid<P> {
                 continue;
             }
             self.restamp(standing, side, granule, (bytes, describe()), |cell| {
-                let place = (standing.slot(), side, granule);
-                self.make_room(place, cell, |keeping| keeps(granule, keeping));
+                self.make_room(standing, (side, granule), cell, |keeping| keeps(granule, keeping));
             });
             news = true;
         }
@@ -612,29 +614,28 @@ impl<P: Planes> FastHybrid<P> {
         for side in [Side::Write, Side::Read] {
             for slot in slots_of(self.planes.sharers(side, line)) {
                 let special = state.specials.entry(granule);
-                let mut take = |cell: Cell| {
-                    if cell.bytes() == 0 {
-                        return;
-                    }
-                    self.accesses.each(cell.access(), cell.bytes(), |bytes, one| {
-                        let kept = Kept { slot, tick: cell.tick(), bytes, access: one };
+                let mut take = |cell: Cell, bytes: Bytes| {
+                    self.each_access((slot, side, granule), cell, bytes, |one| {
+                        let (tick, bytes, access) = (one.tick(), one.bytes(), one.access());
+                        let kept = Kept { slot, tick, bytes, access };
                         special.keep(kept, self.most_kept(), |_| false);
                     });
                 };
                 // In this order: who makes room meanwhile is in both places, not in neither.
                 let newest = self.planes.cell(slot, side, granule);
                 if let Some(cell) = self.older(slot, side, granule) {
+                    let of_strip = cell.access().is_strip() && cell.access() == newest.access();
+                    take(cell, if of_strip { WHOLE & !newest.bytes() } else { WHOLE });
                     self.planes.set_older(slot, side, granule, Cell::EMPTY);
-                    take(cell);
                 }
                 if newest != Cell::EMPTY {
+                    take(newest, WHOLE);
                     self.planes.set_cell(slot, side, granule, Cell::EMPTY);
-                    take(newest);
                 }
                 if slot == self.crowd.slot() {
                     in_room(&self.planes, &self.crowd, (side, granule), |member, room, cell| {
                         self.planes.set_entry(room, member, Cell::EMPTY);
-                        take(cell);
+                        take(cell, WHOLE);
                     });
                 }
             }

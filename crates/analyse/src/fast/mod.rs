@@ -52,6 +52,7 @@ pub mod journal;
 pub mod protocol;
 pub mod special;
 pub mod standing;
+pub mod strips;
 
 pub use access::{AccessId, Description};
 pub use cell::Cell;

@@ -19,6 +19,7 @@ use crate::fast::access::{AccessId, LockSetId, UNLIKE};
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
 use crate::fast::crowd::{Crowd, MIXED};
 use crate::fast::standing::Standing;
+use crate::fast::strips;
 use std::ops::Range;
 
 /// Which of a slot's two planes.
@@ -124,6 +125,16 @@ pub trait Planes {
     fn older(&self, slot: usize, side: Side, granule: u64) -> Option<Cell>;
     /// Sets it; the line must be marked with [`OLDER`].
     fn set_older(&self, slot: usize, side: Side, granule: u64, cell: Cell);
+    /// The strip of a granule of a slot, opened if there is none ([`crate::fast::strips`]). Nothing where there is no memory for more.
+    fn open_strip(&self, _slot: usize, _: Side, _granule: u64) -> Option<AccessId> {
+        None
+    }
+    /// The cell of a byte in a strip.
+    fn strip_cell(&self, _strip: AccessId, _byte: u32) -> Cell {
+        Cell::EMPTY
+    }
+    /// Sets it.
+    fn set_strip_cell(&self, _strip: AccessId, _byte: u32, _: Cell) {}
     /// The slots, a bit each, that have touched the line on this side since it was fresh.
     fn sharers(&self, side: Side, line: u64) -> u32;
     /// Adds some.
@@ -383,16 +394,35 @@ fn visit<P: Planes>(
     (start, end): (u64, u64),
     suspect: &mut impl FnMut(Suspect),
 ) {
+    // Most of what is not known is excluded by the lock that both hold.
+    let is_excluded = |slot: usize, tick: u32| {
+        agreed || planes.alike(planes.locks(slot, tick)) == standing.alike()
+    };
     let mut look_at = |slot: usize, granule: u64, bytes: Bytes, cell: Cell| {
         let common = cell.bytes() & bytes;
         if common == 0 || standing.knows(slot, cell.tick()) {
             return;
         }
-        // Most of what is not known is excluded by the lock that both hold.
-        if !agreed && planes.alike(planes.locks(slot, cell.tick())) != standing.alike() {
+        // What is older in a strip has other ticks, too.
+        let has_one_tick = age == Age::Newest || !cell.access().is_strip();
+        if agreed || has_one_tick && is_excluded(slot, cell.tick()) {
+            if later == Side::Read {
+                standing.note_handed();
+            }
+        } else if cell.access().is_strip() {
+            for cell in strips::cells(planes, (slot, side, granule), cell, common) {
+                if standing.knows(slot, cell.tick()) {
+                    continue;
+                }
+                if !is_excluded(slot, cell.tick()) {
+                    let (access, bytes) = (cell.access(), cell.bytes());
+                    suspect(Suspect { slot, cell, access, granule, bytes });
+                } else if later == Side::Read {
+                    standing.note_handed();
+                }
+            }
+        } else {
             suspect(Suspect { slot, cell, access: cell.access(), granule, bytes: common });
-        } else if later == Side::Read {
-            standing.note_handed();
         }
     };
     for slot in slots_of(others) {
@@ -414,7 +444,14 @@ fn visit<P: Planes>(
                 }
                 (Age::Older, None) => {
                     if let Some(cell) = planes.older(slot, side, granule) {
-                        look_at(slot, granule, bytes, cell);
+                        // The bytes of a strip that were touched last were looked at with the newest.
+                        let newest = planes.cell(slot, side, granule);
+                        let seen =
+                            match newest.access() == cell.access() && newest.access().is_strip() {
+                                true => newest.bytes(),
+                                false => 0,
+                            };
+                        look_at(slot, granule, bytes & !seen, cell);
                     }
                 }
             }

@@ -10,6 +10,7 @@ use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, LINE, granules};
 use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::protocol::{MIXED_LOCKS, Suspect, look, set_aside, share, stamp};
+use raddle_analyse::fast::strips::{self, split};
 use raddle_analyse::fast::{Journal, Planes, SLOTS, Side, Standing};
 use raddle_model::{LockMode, ThreadId};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ struct OneLine {
     rooms: [AtomicU32; 2],
     alike: [AtomicU32; 2],
     entries: [[AtomicU64; 3]; 2],
+    /// The strip of a granule that is split: of its third and fourth byte, of which the tests speak.
+    strip: [AtomicU64; 2],
     /// Left out where a test shows that it is needed.
     without_fence: bool,
 }
@@ -94,6 +97,15 @@ impl Planes for OneLine {
     }
     fn set_older(&self, slot: usize, side: Side, _: u64, cell: Cell) {
         self.older[slot][side as usize].store(cell.0, Ordering::Release);
+    }
+    fn strip_cell(&self, _: AccessId, byte: u32) -> Cell {
+        let cell = byte.checked_sub(2).and_then(|byte| self.strip.get(byte as usize));
+        cell.map_or(Cell::EMPTY, |cell| Cell(cell.load(Ordering::Acquire)))
+    }
+    fn set_strip_cell(&self, _: AccessId, byte: u32, cell: Cell) {
+        if let Some(at) = byte.checked_sub(2).and_then(|byte| self.strip.get(byte as usize)) {
+            at.store(cell.0, Ordering::Release);
+        }
     }
     fn sharers(&self, side: Side, _: u64) -> u32 {
         self.sharers[side as usize].load(Ordering::Acquire)
@@ -270,6 +282,42 @@ fn who_makes_room_is_seen() {
         assert!(seen.iter().any(|suspect| suspect.cell == older), "out of sight");
         other.join().expect("no panic");
     });
+}
+
+/// While a granule is split, and when its bytes are touched in the next segment, what was there is in sight.
+#[test]
+fn who_splits_a_granule_is_seen() {
+    let standings = standings();
+    let (slot, tick) = (standings[1].slot(), standings[1].tick());
+    for begins_split in [false, true] {
+        let standing = Arc::clone(&standings[0]);
+        loom::model(move || {
+            let planes = loom::sync::Arc::new(OneLine::default());
+            let was = AccessId(10 + slot as u32);
+            let strip = AccessId::of_strip(0).expect("there is a first one");
+            let at = (slot, Side::Write, GRANULE_NUMBER);
+            let newest = Cell::new(tick, 0b1100, was);
+            let of_byte = |byte: usize| Some(newest.only(1 << byte));
+            let bytes = std::array::from_fn(of_byte);
+            planes.set_cell(slot, Side::Write, GRANULE_NUMBER, newest);
+            planes.add_sharers(Side::Write, 0x1000 / 64, 1 << slot);
+            if begins_split {
+                split(&*planes, at, newest, (strip, bytes));
+            }
+            let theirs = loom::sync::Arc::clone(&planes);
+            let other = loom::thread::spawn(move || match begins_split {
+                true => strips::stamp(&*theirs, at, tick + 1, (0b0100, was)),
+                false => split(&*theirs, at, newest, (strip, bytes)),
+            });
+            // The fourth byte, which is touched once.
+            let seen = touch(&planes, &standing, (Side::Read, 0x1003, 0x1004));
+            let is_it = |suspect: &Suspect| {
+                suspect.access == was && suspect.cell.tick() == tick && suspect.bytes == 0b1000
+            };
+            assert!(seen.iter().any(is_it), "out of sight");
+            other.join().expect("no panic");
+        });
+    }
 }
 
 /// The test can fail: looking before the stamp is visible is the window that must not be.

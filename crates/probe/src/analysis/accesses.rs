@@ -11,7 +11,7 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::cell::{GRANULE, granules};
+use raddle_analyse::fast::cell::{GRANULE, LINE, granules};
 use raddle_analyse::fast::journal::LENGTH;
 use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
@@ -166,7 +166,7 @@ impl Analysis {
         if !standing.is_in_crowd() {
             fast.planes().populate(standing.slot(), side, (start, end));
         }
-        let was = Merging::before(fast, &standing, side, (start, end));
+        let were = Merging::before(fast, &standing, side, (start, end));
         let (mut described, thread_id) = (None, thread.id);
         let describe = || *described.insert(describe(fast, probe, thread, spot, touching));
         let outcome = match later {
@@ -179,8 +179,8 @@ impl Analysis {
                 _ => middle.note(side, (start, end)),
             }
         }
-        if let (Some(was), Some(new), Some(middle)) = (was, described, &mut thread.middle) {
-            was.after(fast, new, middle);
+        if let (Some(new), Some(middle)) = (described, &mut thread.middle) {
+            were.into_iter().for_each(|was| was.after(fast, new, middle));
         }
         thread.accesses.kept = kept;
         let decided = was_undecided && !standing.is_undecided();
@@ -231,27 +231,33 @@ struct Merging {
 }
 
 impl Merging {
-    /// Nothing if it is no such access.
+    /// Those of the granules of an access.
     fn before(
         fast: &FastHybrid<Shadow>,
         standing: &Standing,
         side: Side,
         (start, end): (u64, u64),
-    ) -> Option<Merging> {
-        let mut touched = granules(start, end);
-        let ((granule, bytes), None) = (touched.next()?, touched.next()) else { return None };
-        let cell = fast.planes().cell(standing.slot(), side, granule);
-        let left = cell.bytes() & !bytes;
-        (cell.tick() == standing.tick() && left != 0).then(|| Merging {
-            place: (standing.slot(), side, granule),
-            old: cell.access(),
-            bytes: left << GRANULE | bytes,
-        })
+    ) -> Vec<Merging> {
+        let of = |(granule, bytes): (u64, u32)| {
+            let cell = fast.planes().cell(standing.slot(), side, granule);
+            let left = cell.bytes() & !bytes;
+            let one_cell = !cell.access().is_strip();
+            (cell.tick() == standing.tick() && left != 0 && one_cell).then(|| Merging {
+                place: (standing.slot(), side, granule),
+                old: cell.access(),
+                bytes: left << GRANULE | bytes,
+            })
+        };
+        // The path itself serves no longer ones.
+        granules(start, end.min(start + LINE)).filter_map(of).collect()
     }
 
     fn after(self, fast: &FastHybrid<Shadow>, new: AccessId, middle: &mut Middle) {
         let Merging { place: (slot, side, granule), old, bytes } = self;
         let merged = fast.planes().cell(slot, side, granule).access();
+        if merged.is_strip() {
+            return;
+        }
         middle.remember_merge(Merge { old, new, bytes, merged });
     }
 }

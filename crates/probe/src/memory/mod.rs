@@ -16,6 +16,7 @@ pub mod quick;
 pub mod rooms;
 pub mod shadow;
 pub mod sockets;
+pub mod strips;
 pub mod target;
 pub mod written;
 

@@ -25,7 +25,8 @@ mod forget;
 
 use crate::memory::Reservation;
 use crate::memory::rooms::Rooms;
-use raddle_analyse::fast::access::LockSetId;
+use crate::memory::strips::Strips;
+use raddle_analyse::fast::access::{AccessId, LockSetId};
 use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
@@ -86,6 +87,8 @@ pub struct Shadow {
     alike: u64,
     /// The crowd's.
     rooms: Rooms,
+    /// Cells of bytes.
+    strips: Strips,
     /// How often memory was given back.
     age: AtomicU64,
 }
@@ -111,6 +114,7 @@ impl Shadow {
             used: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
             rooms: Rooms::new(0x2e00_0000_0000),
+            strips: Strips::new(0x2e80_0000_0000),
             age: AtomicU64::new(0),
             pages: 0x2f10_0000_0000,
             touched: 0x2f20_0000_0000,
@@ -124,6 +128,7 @@ impl Shadow {
             used: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
             rooms: Rooms::new(0x3400_0000_0000),
+            strips: Strips::new(0x3480_0000_0000),
             age: AtomicU64::new(0),
             pages: 0x3310_0000_0000,
             touched: 0x3320_0000_0000,
@@ -159,6 +164,8 @@ impl Shadow {
             reserve(self.lines_alike + start / LINE * 4, length / 2)?;
             reserve(self.touched + start / CHUNK * 4, (1 << self.window_bits) / CHUNK * 4)?;
         }
+        let (start, length) = self.strips.memory();
+        reserve(start, length.next_multiple_of(PAGE))?;
         // All regions: those of the low window lie side by side above it, those of the high one below it.
         let regions = (self.slots * REGIONS) as u64;
         let [low, high] = self.windows();
@@ -225,6 +232,7 @@ impl Shadow {
             used: AtomicUsize::new(self.used.load(Ordering::Acquire)),
             alike: self.alike,
             rooms: self.rooms.inherit(),
+            strips: self.strips.inherit(),
             age: AtomicU64::new(0),
             pages: self.pages,
             touched: self.touched,
@@ -234,6 +242,11 @@ impl Shadow {
     /// The crowd's rooms.
     pub fn rooms(&self) -> &Rooms {
         &self.rooms
+    }
+
+    /// See [`crate::middle`].
+    pub fn strips_base(&self) -> u64 {
+        self.strips.memory().0
     }
 
     /// The word that says which room a granule has: where other slots have their older accesses.
@@ -452,6 +465,18 @@ impl Planes for Shadow {
         self.word(self.older_key(slot, side), granule).store(cell.0, Ordering::Release);
     }
 
+    fn open_strip(&self, slot: usize, side: Side, granule: u64) -> Option<AccessId> {
+        self.strips.open(slot, side, granule)
+    }
+
+    fn strip_cell(&self, strip: AccessId, byte: u32) -> Cell {
+        Cell(self.strips.cell(strip, byte).load(Ordering::Acquire))
+    }
+
+    fn set_strip_cell(&self, strip: AccessId, byte: u32, cell: Cell) {
+        self.strips.cell(strip, byte).store(cell.0, Ordering::Release);
+    }
+
     fn sharers(&self, side: Side, line: u64) -> u32 {
         self.sharers_of(side, line).load(Ordering::Acquire)
     }
@@ -476,10 +501,12 @@ impl Planes for Shadow {
 
     fn clear(&self, start: u64, end: u64) {
         self.forget(start, end);
+        self.strips.close(start / GRANULE..end / GRANULE);
     }
 
     fn clear_slot(&self, slot: usize) {
         self.forget_slot(slot);
+        self.strips.close_slot(slot);
     }
 }
 

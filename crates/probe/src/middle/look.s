@@ -218,6 +218,10 @@ raddle_populate_\side:
  shl r9, {access_shift}
  cmp r9, rdx
  jbe 5f
+ .if \older
+ # What is older in a strip has other ticks, too.
+ raddle_if_split rbx, 7f
+ .endif
  raddle_member r9, r12, r12d
  shr r9, {tick_shift}
  raddle_alike "[rax + rsi * 8 + {lock_tables}]", r9, r9d, r12

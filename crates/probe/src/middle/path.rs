@@ -1,6 +1,6 @@
 //! The assembly of the middle path.
 //!
-//! `stamp.s` describes an access and stamps it; what was stamped is noted, and now and then looked at (`look.s`); `find.s` finds
+//! `stamp.s` describes an access and stamps it, byte by byte where a granule is split (`split.s`); what was stamped is noted, and now and then looked at (`look.s`); `find.s` finds
 //! frames. Here they are put together, with what they know of the layout of [`Middle`].
 //!
 //! In all: `rax` is [`Middle`], `rdx` the access or another slot's limit, `rsi` that slot. A cell shifted
@@ -13,8 +13,9 @@ use super::{
 };
 use crate::frames;
 use crate::memory::shadow::CHUNK;
+use crate::memory::strips::STRIP_BITS;
 use crate::trampoline;
-use raddle_analyse::fast::access::UNLIKE;
+use raddle_analyse::fast::access::{STRIPS, UNLIKE};
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
 use raddle_analyse::fast::protocol::{MIXED_LOCKS, OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
@@ -25,6 +26,7 @@ use std::mem::offset_of;
 
 core::arch::global_asm!(
     include_str!("stamp.s"),
+    include_str!("split.s"),
     r#"
 .macro raddle_sized size, general
  .p2align 4
@@ -58,6 +60,8 @@ raddle_place_0:
  raddle_find_place 0
 raddle_place_8:
  raddle_find_place 8
+ raddle_split 0, raddle_noted_write
+ raddle_split 8, raddle_noted_read
  .p2align 6
 raddle_general_write:
  raddle_general 0, raddle_noted_write
@@ -130,6 +134,10 @@ raddle_middle_end:
     owners = const offset_of!(Middle, owners),
     member_limits = const offset_of!(Middle, member_limits),
     entries = const offset_of!(Middle, entries),
+    strips = const offset_of!(Middle, strips),
+    first_strip = const STRIPS << 20,
+    strip_digit = const STRIPS,
+    strip_bits = const STRIP_BITS,
     mixed = const MIXED as i32,
     run_shift = const TICK_SHIFT + RUN_BITS,
     alike_table = const offset_of!(Middle, alike_table),
@@ -221,8 +229,8 @@ impl MiddlePath {
         };
         // Three in each entry; seven in either form where it describes, restores and leaves, and three more where
         // parts of granules are described; two in either where it notes, three where it looks; and six where
-        // frames are looked for. And three where a member of the crowd finds its place.
-        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 6 * 3 + 2 * 2 + 3 + 6 + 2 * 3;
+        // frames are looked for. And three where a member of the crowd finds its place, two where a split granule is left to Rust.
+        const PATCHES: usize = 8 * (3 + 7) + 6 * 3 + 2 * 7 + 6 * 3 + 2 * 2 + 3 + 6 + 2 * 3 + 2 * 2;
         Ok(MiddlePath { code: trampoline::place(template, slots, PATCHES)? })
     }
 

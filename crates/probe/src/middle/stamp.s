@@ -107,7 +107,7 @@
 .endm
 
 # An old cell of the own slot loses its place: what of it is not stood for, r10, is put among the older ones,
-# if it stands for what is there. Else on to Rust by label 6. rsi the cell's place, r9 an address in the
+# if that is settled, or it stands for what is there, which is not said of strips. Else on to Rust by label 6. rsi the cell's place, r9 an address in the
 # line. Uses rbx, rdi, r11.
 .macro raddle_set_aside side
  mov r11, [rax + {older_cells} + \side]
@@ -115,6 +115,11 @@
  mov rbx, [r11]
  test rbx, rbx
  jz .Lraddle_set\@
+ mov rdi, rbx
+ shl rdi, {access_shift}
+ cmp rdi, [rax + {settled}]
+ jbe .Lraddle_set\@
+ raddle_if_split r11, 6f
  mov rdi, r10
  not rdi
  and rdi, rbx
@@ -176,6 +181,22 @@
  jne 6f
 .Lraddle_merged\@:
  mov edx, [\whole + 12]
+.endm
+
+# On by \split if the cell at \place names a strip.
+.macro raddle_if_split place, split
+ cmp byte ptr [\place + 7], {strip_digit}
+ jae \split
+.endm
+
+# All bytes are touched of a granule that is split, whose cell is at \place: it is so no more. What is in the strip is stood for, as no
+# locks are held; else on by \other. Uses \scratch.
+.macro raddle_unsplit side, place, scratch, other
+ cmp dword ptr [rax + {no_locks}], 0
+ je \other
+ mov \scratch, [rax + {older_cells} + \side]
+ xor \scratch, \place
+ mov qword ptr [\scratch], 0
 .endm
 
 # Are the locks that \table has for \tick, whose lower half is \half, like the own? The flags say so. Uses
@@ -330,6 +351,12 @@
  cmp r9, [rax + {settled}]
  jbe 5f
  .if \size < 8
+ raddle_if_split rbx, raddle_split_one_\side
+ .else
+ raddle_if_split rbx, 1f
+2:
+ .endif
+ .if \size < 8
  mov r9d, r8d
  not r9d
  test sil, r9b
@@ -353,6 +380,11 @@
  or rdi, rdx
  mov [rbx], rdi
  jmp \noted
+ .if \size == 8
+1:
+ raddle_unsplit \side, rbx, r9, 6f
+ jmp 2b
+ .endif
  .if \size < 8
 2:
  test sil, r8b
@@ -361,6 +393,7 @@
  raddle_describe r9
  mov rbx, rcx
  xor rbx, [rax + {cells} + \side]
+ raddle_if_split rbx, raddle_split_one_\side
  mov rsi, [rbx]
  mov r9, rsi
  shr r9, {access_at}
@@ -459,6 +492,7 @@ raddle_part_\side:
  mov rbx, [rsi]
  test rbx, rbx
  jz 5f
+ raddle_if_split rsi, 7f
  mov r10, rbx
  xor r10, [rax + {segment}]
  mov r11, r10
@@ -476,13 +510,22 @@ raddle_part_\side:
  and r10d, ebx
  and r10d, 0xff
  jz 5f
- # Of one granule.
- test r8, -256
- jnz 6f
  shl r10d, 8
  movzx ebx, cl
  or r10d, ebx
+ mov [rax + {saved} + 80], rdx
  raddle_merge r11d, r10d, ebx, rbx
+ # It is stamped at once: what stands for both is of this granule alone.
+ mov rbx, [rsi]
+ movzx r10d, cl
+ or r10b, bl
+ mov rbx, [rax + {segment}]
+ xor bl, bl
+ shl rdx, {access_at}
+ or rbx, rdx
+ or rbx, r10
+ mov [rsi], rbx
+ mov rdx, [rax + {saved} + 80]
  jmp 5f
 3:
  mov r10, rbx
@@ -512,6 +555,7 @@ raddle_part_\side:
 4:
  raddle_set_aside \side
 5:
+raddle_next_cell_\side:
  add rsi, 8
  shr rcx, 8
  jnz 1b
@@ -546,6 +590,28 @@ raddle_part_\side:
  mov r10, [rax + {saved} + 56]
  mov r11, [rax + {saved} + 64]
  jmp \noted
+7:
+ cmp cl, 0xff
+ jne 8f
+ raddle_unsplit \side, rsi, r10, 8f
+ jmp raddle_next_cell_\side
+8:
+ mov [rax + {saved} + 72], rsi
+ mov [rax + {looking} + 40], rcx
+ mov [rax + {looking} + 48], r8
+ mov rbx, rsi
+ movzx r8d, cl
+ mov rcx, r9
+ lea rdi, [rip + .Lraddle_split\@]
+ mov [rax + {back}], rdi
+ jmp raddle_split_\side
+.Lraddle_split\@:
+ mov rsi, [rax + {saved} + 72]
+ mov rcx, [rax + {looking} + 40]
+ mov r8, [rax + {looking} + 48]
+ test edi, edi
+ jz raddle_next_cell_\side
+ jmp 6f
  .p2align 4
 raddle_line_\side:
  mov [rax + {saved} + 56], r10

@@ -18,7 +18,7 @@ impl<P: Planes> FastHybrid<P> {
         side: Side,
         granule: u64,
         (bytes, access): (Bytes, AccessId),
-        keep: impl FnOnce(Cell),
+        mut keep: impl FnMut(Cell),
     ) {
         let (slot, at) = (standing.slot(), (side, granule));
         let place = place(&self.planes, standing, side, granule);
@@ -30,7 +30,17 @@ impl<P: Planes> FastHybrid<P> {
         if old == Cell::EMPTY {
             return put(bytes, access);
         }
+        if old.access().is_strip() {
+            return self.restamp_split(standing, at, (bytes, access), keep);
+        }
         if old.tick() == standing.tick() {
+            let is_another = old.bytes() & !bytes != 0 && old.access() != access;
+            if is_another
+                && self.accesses.is_ever_new(old.access())
+                && self.split(standing, at, old)
+            {
+                return self.restamp_split(standing, at, (bytes, access), keep);
+            }
             let merged = self.accesses.merge(old.access(), old.bytes(), access, bytes);
             return put(old.bytes() | bytes, merged);
         }
@@ -45,7 +55,11 @@ impl<P: Planes> FastHybrid<P> {
             old.bytes()
         };
         if lost != 0 {
-            keep(old.only(lost));
+            let lost = old.only(lost);
+            if self.is_crowded_out(standing, at, lost) && self.split(standing, at, old) {
+                return self.restamp_split(standing, at, (bytes, access), keep);
+            }
+            keep(lost);
         }
         put(bytes, access);
     }
@@ -54,20 +68,25 @@ impl<P: Planes> FastHybrid<P> {
     /// place is taken by one that it does not stand for, among the kept ones.
     pub(super) fn make_room(
         &self,
-        (slot, side, granule): (usize, Side, u64),
+        standing: &Standing,
+        (side, granule): (Side, u64),
         cell: Cell,
         mut keeps: impl FnMut(Keeping) -> bool,
     ) {
         if !keeps(Keeping::Older) {
             return;
         }
+        let slot = standing.slot();
         let set_aside = || set_aside(&self.planes, (slot, side, granule), cell);
-        // The crowd has its rooms where others have older accesses.
-        let older = match slot == self.crowd.slot() {
+        // The crowd has its rooms where others have older accesses; who splits a granule names its strip there.
+        let is_split = || self.planes.cell(slot, side, granule).access().is_strip();
+        let older = match slot == self.crowd.slot() || is_split() {
             true => None,
             false => self.planes.older(slot, side, granule),
         };
-        if older.is_some_and(|older| self.succeeds(slot, cell, older)) {
+        let is_free =
+            |older: Cell| older.tick() <= standing.settled() || self.succeeds(slot, cell, older);
+        if older.is_some_and(is_free) {
             return set_aside();
         }
         if !keeps(Keeping::Special) {
@@ -94,6 +113,7 @@ impl<P: Planes> FastHybrid<P> {
     pub(super) fn succeeds(&self, slot: usize, cell: Cell, older: Cell) -> bool {
         let held = |cell: Cell| self.planes.locks(slot, cell.tick());
         older.bytes() & !cell.bytes() == 0
+            && !older.access().is_strip()
             && (older == Cell::EMPTY || self.locks.within(held(cell), held(older)))
     }
 

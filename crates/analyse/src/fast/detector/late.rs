@@ -53,9 +53,10 @@ impl<P: Planes> FastHybrid<P> {
         if cell.tick() != tick {
             return;
         }
-        self.accesses.each(cell.access(), cell.bytes() & bytes, |bytes, access| {
+        self.each_access((standing.slot(), side, granule), cell, bytes, |one| {
+            let access = one.access();
             let now = Now { standing, thread, access };
-            for Range { start, end } in runs(bytes) {
+            for Range { start, end } in runs(one.bytes()) {
                 let part = (granule * GRANULE + start, granule * GRANULE + end);
                 if self.look(now, side, part) == Outcome::Synchronises {
                     let described = self.accesses.one(access);

@@ -2,9 +2,10 @@
 
 use super::{FastHybrid, Now, State};
 use crate::fast::access::Description;
-use crate::fast::cell::{LINE, granules, lines};
+use crate::fast::cell::{Cell, LINE, granules, lines};
 use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, look, share, slots_of};
 use crate::fast::special::Kept;
+use crate::fast::strips::each_byte;
 use crate::touch::Kind;
 use raddle_model::Event;
 use std::sync::Arc;
@@ -92,10 +93,17 @@ impl<P: Planes> FastHybrid<P> {
                         if cell.bytes() & bytes != 0 {
                             self.planes.set_cell(slot, side, granule, cell.only(!bytes));
                         }
-                        if let Some(cell) = self.older(slot, side, granule)
-                            && cell.bytes() & bytes != 0
+                        if let Some(older) = self.older(slot, side, granule)
+                            && older.bytes() & bytes != 0
                         {
-                            self.planes.set_older(slot, side, granule, cell.only(!bytes));
+                            if older.access().is_strip() {
+                                for byte in each_byte(bytes) {
+                                    let strip = older.access();
+                                    self.planes.set_strip_cell(strip, byte, Cell::EMPTY);
+                                }
+                            } else {
+                                self.planes.set_older(slot, side, granule, older.only(!bytes));
+                            }
                         }
                         if slot == self.crowd.slot() {
                             let at = (side, granule);

@@ -2,10 +2,11 @@
 //! what earlier ones handed to them.
 
 use super::{FastHybrid, State};
-use crate::fast::cell::{Bytes, GRANULE, LINE};
+use crate::fast::cell::{Bytes, GRANULE, LINE, WHOLE};
 use crate::fast::journal::{Journal, Noted};
 use crate::fast::protocol::{Planes, SPECIAL, Side, in_room, place, slots_of};
 use crate::fast::standing::Standing;
+use crate::fast::strips::cells;
 use crate::handover::{Values, closes};
 use crate::touch::Kind;
 use raddle_model::clock::{Stamp, VectorClock};
@@ -187,7 +188,8 @@ impl<P: Planes> FastHybrid<P> {
         let own = place(&self.planes, standing, Side::Write, granule);
         let cell = own.get(&self.planes, standing, (Side::Write, granule));
         let mut links = 0;
-        self.accesses.each(cell.access(), cell.bytes(), |written, _| {
+        self.each_access((standing.slot(), Side::Write, granule), cell, WHOLE, |one| {
+            let written = one.bytes();
             if written & bytes != 0 && are_link(self.values, granule, written) {
                 links |= written & bytes;
             }
@@ -234,8 +236,17 @@ impl<P: Planes> FastHybrid<P> {
             let newest = self.planes.cell(slot, Side::Write, granule);
             let older = self.older(slot, Side::Write, granule);
             for cell in std::iter::once(newest).chain(older) {
-                if cell.bytes() & bytes != 0 && wanted(slot, cell.tick()) {
+                if cell.bytes() & bytes == 0 || !wanted(slot, cell.tick()) {
+                    continue;
+                }
+                if !cell.access().is_strip() {
                     take(slot, cell.tick(), cell.access());
+                    continue;
+                }
+                for one in cells(&self.planes, (slot, Side::Write, granule), cell, bytes) {
+                    if wanted(slot, one.tick()) {
+                        take(slot, one.tick(), one.access());
+                    }
                 }
             }
             if slot == self.crowd.slot() {
