@@ -31,7 +31,7 @@ impl AccessId {
 
     /// Strip `n`, counted from zero; nothing if there are not so many.
     pub fn of_strip(n: u32) -> Option<AccessId> {
-        AccessId::spread(n.checked_add(STRIPS * (255 * 255 << 4))?, 255)
+        AccessId::spread(n.checked_add((STRIPS * 255 * 255) << 4)?, 255)
     }
 
     /// Number `n` without bytes of 0xff, its highest digit below `end`.

@@ -167,7 +167,7 @@ impl Planes for SmallPlanes {
         self.older[self.number(slot, side, granule)].store(cell.0, SeqCst);
     }
     fn open_strip(&self, slot: usize, side: Side, granule: u64) -> Option<AccessId> {
-        let mut split = self.split.lock().unwrap();
+        let mut split = self.split.lock().expect("nobody panics with it");
         let next = split.len();
         let number = *split.entry((slot, side as usize, granule)).or_insert(next as u32);
         AccessId::of_strip(number).filter(|_| (number as usize) < self.strips.len())
@@ -619,7 +619,7 @@ proptest! {
         choices in choices(),
         slots in prop_oneof![Just(SLOTS), 2usize..5],
     ) {
-        let few = |detail: u8| detail / 4 % 7 << 2 | detail & 1;
+        let few = |detail: u8| ((detail / 4 % 7) << 2) | (detail & 1);
         let accesses = |deed: u8| deed % 44 < 14;
         let within = |(who, deed, detail, place): (u8, u8, u8, u8)| match accesses(deed) {
             true => (who, 3 + deed % 11, few(detail), place),

@@ -75,9 +75,12 @@ impl Strips {
 
     /// The cell of a byte.
     pub fn cell(&self, strip: AccessId, byte: u32) -> &AtomicU64 {
-        let offset = (u64::from(strip.strips_before()) << STRIP_BITS) + u64::from(byte % 8) * 8;
         // SAFETY: strips are numbered by `next`, and their memory is reserved, zeroed and never unmapped; aligned.
-        unsafe { AtomicU64::from_ptr((self.start + offset) as *mut u64) }
+        unsafe { AtomicU64::from_ptr(self.address(strip, byte) as *mut u64) }
+    }
+
+    fn address(&self, strip: AccessId, byte: u32) -> u64 {
+        self.start + (u64::from(strip.strips_before()) << STRIP_BITS) + u64::from(byte % 8) * 8
     }
 
     /// That of a granule of a slot; opens one if there is none. What is in it is of no meaning then. Nothing if there are no more.
@@ -124,5 +127,43 @@ impl Strips {
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Reservation;
+
+    #[test]
+    fn a_granule_has_one_strip_until_its_memory_is_given_back() {
+        let memory = Reservation::new(1 << STRIP_BITS << 4).unwrap();
+        let strips = Strips::new(memory.start());
+        let wanted = [(0, Side::Write, 100), (0, Side::Read, 100), (3, Side::Write, 101)];
+        let opened = wanted.map(|(slot, side, granule)| strips.open(slot, side, granule));
+        assert_eq!(strips.open(0, Side::Read, 100), opened[1]);
+        assert_ne!(strips.open(0, Side::Write, 200), opened[1]);
+        assert!(opened.iter().flatten().all(|strip| strip.is_strip()));
+        let left = || strips.pool().of.keys().copied().collect::<Vec<_>>();
+        strips.close(100..101);
+        assert_eq!(left(), [(101, plane(3, Side::Write)), (200, plane(0, Side::Write))]);
+        strips.close_slot(3);
+        assert_eq!(left(), [(200, plane(0, Side::Write))]);
+        // Somebody may still be reading those.
+        let fresh = strips.pool().next();
+        assert!(!opened.contains(&fresh));
+        strips.pool().free.extend(std::iter::repeat_n(AccessId::default(), WAITING));
+        assert_eq!(strips.pool().next(), opened[0]);
+    }
+
+    #[test]
+    fn strips_lie_within_their_memory() {
+        let strips = Strips::new(1 << 40);
+        let (start, length) = strips.memory();
+        for number in [0, 1, 4080, STRIPS - 1] {
+            let strip = AccessId::of_strip(number).unwrap();
+            let last = strips.address(strip, GRANULE as u32 - 1);
+            assert!(start <= last && last + 8 <= start + length, "{number}");
+        }
     }
 }
