@@ -18,6 +18,9 @@
 //! ends where the lock set changes, too, so a tick is a segment, and the number of a lock set is all
 //! that is kept of one.
 //!
+//! A granule whose bytes are touched one by one, in other segments or by ever other instructions, is split: each byte has a cell of its
+//! own ([`strips`]).
+//!
 //! Two things do not fit into planes and live behind the lock ([`special`]): an access that must be
 //! remembered though newer ones of its slot took its places (its locks were fewer, or its bytes
 //! others), and locations
@@ -41,6 +44,8 @@
 //!   taken to come after it;
 //! - a thread that another has taken a lock from learns so at once, but the probe's assembly, for what
 //!   it knows already, only at the thread's next event;
+//! - who touches bytes one by one while another gives the memory back may be taken for somebody who touched other memory, if its
+//!   strip ([`strips`]) has been used again four thousand times later;
 //! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
 //! - a critical section with more than [`journal::LENGTH`] new accesses is not told apart by them.
 
