@@ -107,7 +107,7 @@ pub fn lines(address: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fast::access::STRIPS;
+    use crate::fast::access::STRIP_DIGIT;
 
     #[test]
     fn a_cell_keeps_its_tick_and_bytes() {
@@ -140,14 +140,16 @@ mod tests {
 
     #[test]
     fn a_cell_says_whether_it_names_a_strip() {
-        let records = [1, 16, 255 << 4, 65025 << 4, 0xff_ffff, ((STRIPS * 65025) << 4) - 1];
+        let records = [1, 16, 255 << 4, 65025 << 4, 0xff_ffff, ((STRIP_DIGIT * 65025) << 4) - 1];
         assert!(records.map(AccessId::numbered).iter().all(|one| one.0 != 0 && !one.is_strip()));
-        assert_eq!(AccessId::numbered((STRIPS * 65025) << 4), AccessId::default());
+        assert_eq!(AccessId::numbered((STRIP_DIGIT * 65025) << 4), AccessId::default());
         let mut before = None;
         for number in [0, 1, 15, 16, 255 << 4, 1 << 18] {
             let strip = AccessId::of_strip(number).unwrap();
             let cell = Cell::new(1, WHOLE, strip).0.to_le_bytes();
-            assert!(strip.is_strip() && u32::from(cell[7]) >= STRIPS && strip <= AccessId::LAST);
+            assert!(
+                strip.is_strip() && u32::from(cell[7]) >= STRIP_DIGIT && strip <= AccessId::LAST
+            );
             assert!(cell[1..].iter().all(|byte| *byte != 0xff) && strip.strips_before() >= number);
             assert!(before.replace(strip).is_none_or(|before| before < strip));
         }

@@ -45,7 +45,7 @@
 //! - a thread that another has taken a lock from learns so at once, but the probe's assembly, for what
 //!   it knows already, only at the thread's next event;
 //! - who touches bytes one by one while another gives the memory back may be taken for somebody who touched other memory, if its
-//!   strip ([`strips`]) has been used again four thousand times later;
+//!   strip ([`strips`]) belongs to that by then: thousands of others are used before it;
 //! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
 //! - a critical section with more than [`journal::LENGTH`] new accesses is not told apart by them.
 

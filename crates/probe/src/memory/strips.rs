@@ -6,7 +6,7 @@
 
 use raddle_analyse::fast::Side;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::cell::{Cell, GRANULE};
+use raddle_analyse::fast::cell::GRANULE;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,7 +83,8 @@ impl Strips {
         self.start + (u64::from(strip.strips_before()) << STRIP_BITS) + u64::from(byte % 8) * 8
     }
 
-    /// That of a granule of a slot; opens one if there is none. What is in it is of no meaning then. Nothing if there are no more.
+    /// That of a granule of a slot; opens one if there is none. What is in it then is left from another: who splits the granule
+    /// writes all of it. Nothing if there are no more.
     pub fn open(&self, slot: usize, side: Side, granule: u64) -> Option<AccessId> {
         let mut pool = self.pool();
         let key = (granule, plane(slot, side));
@@ -93,8 +94,6 @@ impl Strips {
         let strip = pool.next()?;
         pool.of.insert(key, strip);
         self.any.store(true, Ordering::Release);
-        (0..GRANULE as u32)
-            .for_each(|byte| self.cell(strip, byte).store(Cell::EMPTY.0, Ordering::Relaxed));
         Some(strip)
     }
 

@@ -15,7 +15,7 @@ use crate::frames;
 use crate::memory::shadow::CHUNK;
 use crate::memory::strips::STRIP_BITS;
 use crate::trampoline;
-use raddle_analyse::fast::access::{STRIPS, UNLIKE};
+use raddle_analyse::fast::access::{STRIP_DIGIT, UNLIKE};
 use raddle_analyse::fast::cell::ACCESS_AT;
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
 use raddle_analyse::fast::protocol::{MIXED_LOCKS, OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
@@ -135,8 +135,8 @@ raddle_middle_end:
     member_limits = const offset_of!(Middle, member_limits),
     entries = const offset_of!(Middle, entries),
     strips = const offset_of!(Middle, strips),
-    first_strip = const STRIPS << 20,
-    strip_digit = const STRIPS,
+    first_strip = const STRIP_DIGIT << 20,
+    strip_digit = const STRIP_DIGIT,
     strip_bits = const STRIP_BITS,
     mixed = const MIXED as i32,
     run_shift = const TICK_SHIFT + RUN_BITS,

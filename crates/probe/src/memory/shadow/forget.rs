@@ -249,6 +249,8 @@ mod tests {
         let older = (start + 4 * CHUNK) / GRANULE;
         shadow.set_older(2, Side::Write, older, cell);
         shadow.add_sharers(Side::Write, older * GRANULE / LINE, OLDER);
+        let split = shadow.open_strip(2, Side::Write, older);
+        assert_eq!(shadow.open_strip(2, Side::Write, older), split);
         let with_room = (start + 7 * CHUNK + 8) / GRANULE;
         shadow.add_sharers(Side::Read, with_room * GRANULE / LINE, WRITE_ROOM);
         let room = shadow.open_room(Side::Write, with_room).unwrap();
@@ -266,6 +268,8 @@ mod tests {
             assert_eq!((shadow.sharers(Side::Write, line), shadow.line_alike(line)), (0, 0));
         }
         assert_eq!(shadow.older(2, Side::Write, older), Some(Cell::EMPTY));
+        assert_ne!(shadow.open_strip(2, Side::Write, older), split);
+        shadow.clear_slot(2);
         assert_eq!(
             (shadow.room(Side::Write, with_room), shadow.entry(room, 70)),
             (None, Cell::EMPTY)
