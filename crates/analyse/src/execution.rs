@@ -7,7 +7,7 @@ use crate::handover::Values;
 use crate::held::HeldLocks;
 use crate::lock_order::LockOrder;
 use crate::order::bytes::Piece;
-use crate::order::{Ahead, Clocks, Lock, Order, Orders, Shards};
+use crate::order::{Ahead, Clocks, Lock, Objects, Order, Orders};
 use crate::touch::{Kind, PlainReads, Segment, Touch, kinds_conflict, kinds_rule};
 use crate::unjudged::Unjudged;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
@@ -308,12 +308,12 @@ impl Execution {
     }
 
     /// See [`Orders::locks`].
-    pub fn shards(&self) -> &Arc<Shards<Address, Lock>> {
+    pub fn lock_objects(&self) -> &Arc<Objects<Address, Lock>> {
         self.orders.locks()
     }
 
     /// See [`Orders::released`].
-    pub fn released(&self) -> &Arc<Shards<SyncObject, Clocks>> {
+    pub fn released(&self) -> &Arc<Objects<SyncObject, Clocks>> {
         self.orders.released()
     }
 

@@ -24,6 +24,7 @@ pub mod handover;
 pub mod held;
 pub mod helgrind;
 pub mod hybrid;
+mod latch;
 pub mod lock_order;
 pub mod order;
 mod padded;

@@ -28,7 +28,7 @@ use crate::fast::special::{Kept, Specials};
 use crate::fast::standing::Standing;
 use crate::findings::Findings;
 use crate::handover::{HeldBack, Race, Values};
-use crate::order::{Clocks, Lock, Shards};
+use crate::order::{Clocks, Lock, Objects};
 use crate::padded::Padded;
 use crate::touch::Kind;
 use crate::withdrawn::Withdrawn;
@@ -78,8 +78,8 @@ pub struct FastHybrid<P> {
     /// Who shares the last slot.
     crowd: Arc<Crowd>,
     /// Locks and channels, for threads that follow them by themselves ([`quick`]).
-    shards: Arc<Shards<Address, Lock>>,
-    released: Arc<Shards<SyncObject, Clocks>>,
+    lock_objects: Arc<Objects<Address, Lock>>,
+    released: Arc<Objects<SyncObject, Clocks>>,
     handovers: bool,
     values: Values,
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
@@ -134,7 +134,8 @@ impl<P: Planes> FastHybrid<P> {
     /// [`crate::fast::crowd::MEMBERS`].
     pub fn new(planes: P, execution: Execution, observed_only: bool) -> FastHybrid<P> {
         let crowd = Arc::new(Crowd::new(planes.slots()));
-        let (shards, handovers) = (Arc::clone(execution.shards()), execution.follows_handovers());
+        let (lock_objects, handovers) =
+            (Arc::clone(execution.lock_objects()), execution.follows_handovers());
         let released = Arc::clone(execution.released());
         let values = execution.values();
         let state = State {
@@ -155,7 +156,7 @@ impl<P: Planes> FastHybrid<P> {
             locks: LockSets::default(),
             found: AtomicUsize::new(0),
             crowd,
-            shards,
+            lock_objects,
             released,
             handovers,
             values,

@@ -10,8 +10,10 @@ use crate::fast::cell::{Cell, WHOLE};
 use crate::fast::crowd::{Crowd, MEMBERS};
 use crate::fast::detector::Own;
 use crate::fast::protocol::Side;
+use crate::latch::Latch;
+use spin::mutex::SpinMutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// See the module. The layout is fixed, for hand-written code.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub struct Standing {
     members: OnceLock<Box<[AtomicU32]>>,
     /// Races of the thread wait for the end of its critical section.
     holds_back: AtomicBool,
-    own: Mutex<Own>,
+    own: Latch<Own>,
 }
 
 impl Default for Standing {
@@ -67,7 +69,7 @@ impl Default for Standing {
             crowd: OnceLock::new(),
             members: OnceLock::new(),
             holds_back: AtomicBool::default(),
-            own: Mutex::default(),
+            own: Latch::default(),
         }
     }
 }
@@ -211,8 +213,8 @@ impl Standing {
     }
 
     /// What the thread knows of itself: see [`super::detector`]'s `quick`.
-    pub(super) fn own(&self) -> MutexGuard<'_, Own> {
-        self.own.lock().unwrap_or_else(|e| e.into_inner())
+    pub(super) fn own(&self) -> SpinMutexGuard<'_, Own> {
+        self.own.hold()
     }
 
     pub(super) fn set_full(&self, slot: usize, full: u32) {

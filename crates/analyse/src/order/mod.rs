@@ -22,14 +22,14 @@ mod barrier;
 pub mod bytes;
 mod condition;
 mod locks;
+mod objects;
 mod sections;
-mod shards;
 mod task;
 mod thread;
 
 pub use condition::ConditionRule;
 pub use locks::{Lock, LockSetName};
-pub use shards::Shards;
+pub use objects::Objects;
 pub use thread::{Tenure, after};
 
 use crate::held::LockChange;
@@ -37,10 +37,10 @@ use atomic::Atomics;
 use barrier::Barriers;
 use bytes::Piece;
 use condition::Conditions;
+use objects::Register;
 use raddle_model::clock::{Chain, Stamp, VectorClock};
 use raddle_model::lockset::{HeldLock, LockSet};
 use raddle_model::{AccessKind, Address, Event, EventKind, LockMode, SyncObject, ThreadId};
-use shards::Register;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -199,13 +199,13 @@ impl Orders {
     }
 
     /// The locks, for whoever follows one of them by itself.
-    pub fn locks(&self) -> &Arc<Shards<Address, Lock>> {
-        self.locks.shards()
+    pub fn locks(&self) -> &Arc<Objects<Address, Lock>> {
+        self.locks.objects()
     }
 
     /// The same for what is released to objects that are nothing else.
-    pub fn released(&self) -> &Arc<Shards<SyncObject, Clocks>> {
-        self.released.shards()
+    pub fn released(&self) -> &Arc<Objects<SyncObject, Clocks>> {
+        self.released.objects()
     }
 
     /// Those who hold a lock, as far as is kept with it: see [`Orders::set_holders`].

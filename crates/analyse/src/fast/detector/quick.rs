@@ -7,7 +7,7 @@
 //! by itself, and the detector *catches up* when it next has to do with the thread.
 //!
 //! Who may look at what, in the order in which locks are taken: the detector's lock; a thread's [`Own`]; a
-//! lock's shard. A thread goes on by itself only while it is *ready*: since it was made so, nobody has changed what the
+//! lock's latch. A thread goes on by itself only while it is *ready*: since it was made so, nobody has changed what the
 //! detector knows of it. Whoever is about to do that ([`FastHybrid::take_over`]) ends it, and the thread's next event
 //! that goes the long way begins it anew.
 //!
@@ -121,7 +121,7 @@ impl<P: Planes> FastHybrid<P> {
             lock.holders.push((thread, taken.mode));
             Some(named)
         };
-        let Some((held, [id, alike])) = self.shards.with(taken.lock, follow).flatten() else {
+        let Some((held, [id, alike])) = self.lock_objects.with(taken.lock, follow).flatten() else {
             return false;
         };
         own.holds = Some(held);
@@ -156,7 +156,7 @@ impl<P: Planes> FastHybrid<P> {
             lock.of(held.mode).join(&own.clocks.full);
             Some(())
         };
-        if self.shards.with(held.lock, follow).flatten().is_none() {
+        if self.lock_objects.with(held.lock, follow).flatten().is_none() {
             return false;
         }
         self.withdraw(standing, own.stamp, own.section.asked, journal);
@@ -354,7 +354,7 @@ impl<P: Planes> FastHybrid<P> {
         own.ready = false;
         let Some((stamp, clocks, holds)) = state.execution.alone(thread) else { return };
         let is_holder = |lock: &mut Lock| lock.holders.iter().any(|(of, _)| *of == thread);
-        if holds.is_some_and(|held| self.shards.with(held.lock, is_holder) != Some(true)) {
+        if holds.is_some_and(|held| self.lock_objects.with(held.lock, is_holder) != Some(true)) {
             return;
         }
         own.ready = true;

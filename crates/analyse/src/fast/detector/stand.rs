@@ -172,7 +172,7 @@ impl<P: Planes> FastHybrid<P> {
     fn number(&self, successors: &mut Successors, held: &[HeldLock]) -> Numbered {
         if let [one] = held
             && let Some((known, [id, alike])) =
-                self.shards.with(one.lock, |lock| lock.name(one)).flatten()
+                self.lock_objects.with(one.lock, |lock| lock.name(one)).flatten()
             && known == *one
         {
             return Numbered { id: LockSetId(id), alike };
@@ -181,7 +181,7 @@ impl<P: Planes> FastHybrid<P> {
         let numbered = successors.number(&self.locks, held, tell);
         if let [one] = held {
             let name = [numbered.id.0, numbered.alike];
-            self.shards.with(one.lock, |lock| lock.set_name(*one, name));
+            self.lock_objects.with(one.lock, |lock| lock.set_name(*one, name));
         }
         numbered
     }
