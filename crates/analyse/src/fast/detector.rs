@@ -6,12 +6,14 @@ mod late;
 mod memory;
 mod quick;
 mod section;
+mod simply;
 mod split;
 mod stand;
 mod withdraw;
 
 pub use memory::FREED;
 pub use quick::Own;
+pub use simply::Simply;
 
 use crate::execution::Execution;
 use crate::fast::SLOTS;

@@ -62,7 +62,7 @@ pub mod strips;
 pub use access::{AccessId, Description};
 pub use cell::Cell;
 pub use crowd::Crowd;
-pub use detector::{FastHybrid, Keeping, Outcome};
+pub use detector::{FastHybrid, Keeping, Outcome, Simply};
 pub use journal::Journal;
 pub use protocol::{Planes, Side};
 pub use standing::Standing;

@@ -12,7 +12,7 @@ use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::journal::{LENGTH, Noted};
 use raddle_analyse::fast::protocol::has_agreed;
 use raddle_analyse::fast::{
-    Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Standing,
+    Description, FastHybrid, Journal, Outcome, Planes, SLOTS, Side, Simply, Standing,
 };
 use raddle_analyse::order::Orders;
 use raddle_analyse::touch::Kind;
@@ -274,7 +274,8 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
     detector.event(event, journal);
 }
 
-/// Some accesses at once, and some in two halves, as the probe does it. Those of odd addresses are the newest of the journal.
+/// Some accesses at once, and some in two halves, the first half of some of these simply if that may be, as the probe does it. Those
+/// of odd addresses are the newest of the journal.
 pub fn access(
     detector: &FastHybrid<SmallPlanes>,
     (standing, journal): (&Standing, &mut Journal),
@@ -287,7 +288,7 @@ pub fn access(
     let bytes = (address.0, address.0 + u64::from(size));
     let keeps = |_, _| true;
     let mut described = false;
-    let describe = || {
+    let mut describe = || {
         described = true;
         detector.describe(Description {
             kind: Kind::Access(kind),
@@ -300,7 +301,14 @@ pub fn access(
     if !in_one_line || address.0.is_multiple_of(2) {
         return detector.access(event.thread, standing, side, bytes, keeps, describe);
     }
-    let mut outcome = detector.stamp_in_line(standing, side, bytes, keeps, describe);
+    let simply = match address.0 % 4 {
+        3 => detector.stamp_simply(standing, side, bytes, false, &mut describe),
+        _ => Simply::Not,
+    };
+    let mut outcome = match simply {
+        Simply::Not => detector.stamp_in_line(standing, side, bytes, keeps, &mut describe),
+        Simply::Known | Simply::Stamped => Outcome::Done,
+    };
     // Of what was known nothing is looked at again.
     if described && outcome == Outcome::Done {
         detector.planes().fence();

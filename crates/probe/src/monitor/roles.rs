@@ -5,6 +5,7 @@
 
 use super::expression::{Call, evaluate};
 use super::{Created, MonitoredHook, threads};
+use crate::analysis::Touching;
 use crate::memory::quick::NOTED;
 use crate::memory::target;
 use crate::probe::Probe;
@@ -664,7 +665,14 @@ fn ranges(
         if length != 0 {
             let address = Address(evaluate(&stretch.span.at, call));
             let kind = stretch.kind;
-            thread.emit(probe, spot, EventKind::Range { kind, address, length });
+            let touching = Touching { kind, address: address.0, length };
+            let touched = match &probe.analysis {
+                Some(analysis) => analysis.touch(probe, thread, spot, touching),
+                None => false,
+            };
+            if !touched {
+                thread.emit(probe, spot, EventKind::Range { kind, address, length });
+            }
         }
     }
 }
