@@ -11,11 +11,9 @@ use crate::probe::Probe;
 use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::access::AccessId;
-use raddle_analyse::fast::cell::{GRANULE, LINE, granules, lines};
+use raddle_analyse::fast::cell::{GRANULE, LINE, granules};
 use raddle_analyse::fast::journal::LENGTH;
-use raddle_analyse::fast::{
-    Description, FastHybrid, Keeping, Outcome, Planes, Side, Simply, Standing,
-};
+use raddle_analyse::fast::{Description, FastHybrid, Keeping, Outcome, Planes, Side, Standing};
 use raddle_analyse::touch::Kind;
 use raddle_model::{AccessKind, EventKind};
 
@@ -108,77 +106,7 @@ impl Touching {
     }
 }
 
-/// A function that touches so many lines at once is not quick in any case.
-const FEW_LINES: u64 = 4 * LINE;
-
 impl Analysis {
-    /// What a hooked function touches, if that is little and simple, as it is for most calls. If not, nothing was done that harms: it is
-    /// left to [`ThreadState::emit`], as are executions that schedule, count or show events.
-    pub fn touch(
-        &self,
-        probe: &Probe,
-        thread: &mut ThreadState,
-        spot: Spot,
-        touching: Touching,
-    ) -> bool {
-        let Engine::Fast(fast) = &self.work().engine else { return false };
-        let side = match touching.kind {
-            AccessKind::Read => Side::Read,
-            AccessKind::Write => Side::Write,
-            _ => return false,
-        };
-        let (start, end) = (touching.address, touching.address.saturating_add(touching.length));
-        let looks_late = thread.middle.as_ref().is_some_and(|middle| middle.looks_late());
-        let is_ours = looks_late
-            && probe.scheduler.is_none()
-            && thread.log().is_some()
-            && !probe.instrumentation.is_solo()
-            && end - start <= FEW_LINES
-            && fast.planes().covers(start, end);
-        if !is_ours {
-            return false;
-        }
-        if side == Side::Read && fast.planes().is_constant((start, end)) {
-            return true;
-        }
-        lines(start, end)
-            .all(|part| self.touch_line(fast, probe, thread, spot, (side, part), touching))
-    }
-
-    /// The same for what lies in one line.
-    fn touch_line(
-        &self,
-        fast: &FastHybrid<Shadow>,
-        probe: &Probe,
-        thread: &mut ThreadState,
-        spot: Spot,
-        (side, part): (Side, (u64, u64)),
-        touching: Touching,
-    ) -> bool {
-        if thread.middle.as_ref().is_some_and(|middle| middle.is_full()) {
-            self.look_back(thread);
-        }
-        let Some(standing) = thread.standing.take() else { return false };
-        let stamped = !standing.is_undecided() && {
-            thread.find_stack(spot.sp);
-            let (stack, stack_end) = thread.stack_region;
-            let on_own_stack = (stack..stack_end).contains(&part.0);
-            let describe = || describe(fast, probe, thread, spot, touching);
-            match fast.stamp_simply(&standing, side, part, on_own_stack, describe) {
-                Simply::Known => true,
-                Simply::Not => false,
-                Simply::Stamped => {
-                    if let Some(middle) = &mut thread.middle {
-                        middle.note_for_later(side, part);
-                    }
-                    true
-                }
-            }
-        };
-        thread.standing = Some(standing);
-        stamped
-    }
-
     /// A plain access, checked in shadow memory. Anything else is left to [`ThreadState::emit`].
     /// Returns false if it is.
     pub fn access(
@@ -334,7 +262,7 @@ impl Merging {
     }
 }
 
-fn describe(
+pub(super) fn describe(
     fast: &FastHybrid<Shadow>,
     probe: &Probe,
     thread: &mut ThreadState,

@@ -8,6 +8,7 @@
 //! the lock: whatever races with the second races with the first.
 
 mod accesses;
+mod at_once;
 mod recent;
 mod tally;
 

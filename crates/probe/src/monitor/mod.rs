@@ -34,6 +34,8 @@ pub struct Monitor {
     /// The trampoline has quick paths for simple calls: nothing but counts is wanted of them, or a detector
     /// only of one end of each.
     pub quick: bool,
+    /// Events are for a detector, and for nobody else.
+    pub only_detects: bool,
     /// Threads by their library's handle.
     pub handles: Mutex<FxHashMap<u64, ThreadId>>,
     /// Some hook is a generic `wait` or `post`.
@@ -117,6 +119,7 @@ impl Monitor {
         Monitor {
             hooks: hooks.collect(),
             quick: tallies || detects,
+            only_detects: detects,
             has_generic: options
                 .hooks
                 .iter()

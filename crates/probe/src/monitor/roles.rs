@@ -213,7 +213,10 @@ pub fn entered(
         }
         Role::LockRelease { object: o, mode } => {
             let lock = object(o);
-            thread.emit(probe, spot, EventKind::LockReleased { lock, mode: *mode });
+            let analysis = probe.analysis.as_ref();
+            if !analysis.is_some_and(|analysis| analysis.give(probe, thread, lock)) {
+                thread.emit(probe, spot, EventKind::LockReleased { lock, mode: *mode });
+            }
             (lock, 0)
         }
         Role::LockTaken { object: o, exclusive } => {
@@ -467,6 +470,13 @@ pub fn left(
     let success = result.is_some_and(|r| hook.success.holds(r));
     // An object that only the return knows (a handle made by the call).
     let late = |e: &Expr| if e.needs_return() { Address(evaluate(e, call)) } else { object };
+    if let Role::LockAcquire { mode, .. } = &hook.role
+        && success
+        && let Some(analysis) = &probe.analysis
+        && analysis.take(probe, thread, spot, (object, *mode))
+    {
+        return;
+    }
     let mut emit = |kind| thread.emit(probe, spot, kind);
     match &hook.role {
         Role::LockCreate { object: o } if success => {

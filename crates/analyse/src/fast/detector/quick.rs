@@ -26,7 +26,7 @@ use crate::fast::standing::Standing;
 use crate::order::{Ahead, AheadSections, Clocks, Lock, after};
 use raddle_model::clock::{Chain, Stamp};
 use raddle_model::lockset::HeldLock;
-use raddle_model::{Event, EventKind, SyncObject, ThreadId};
+use raddle_model::{Address, Event, EventKind, SyncObject, ThreadId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -85,11 +85,7 @@ impl<P: Planes> FastHybrid<P> {
                 self.take(standing, event.thread, taken, journal)
             }
             EventKind::LockReleased { lock, .. } => {
-                let mut own = standing.own();
-                match own.holds.filter(|held| held.lock == lock) {
-                    Some(held) => self.give(standing, &mut own, (event.thread, held), journal),
-                    None => false,
-                }
+                self.give(standing, event.thread, lock, journal)
             }
             // What a queue gives it takes away.
             EventKind::Release { object: SyncObject::Queue(_) }
@@ -100,7 +96,8 @@ impl<P: Planes> FastHybrid<P> {
         }
     }
 
-    fn take(
+    /// The same for a lock that was taken.
+    pub fn take(
         &self,
         standing: &Standing,
         thread: ThreadId,
@@ -136,13 +133,16 @@ impl<P: Planes> FastHybrid<P> {
         true
     }
 
-    fn give(
+    /// The same for one that is about to be released.
+    pub fn give(
         &self,
         standing: &Standing,
-        own: &mut Own,
-        (thread, held): (ThreadId, HeldLock),
+        thread: ThreadId,
+        lock: Address,
         journal: &Journal,
     ) -> bool {
+        let mut own = standing.own();
+        let Some(held) = own.holds.filter(|held| held.lock == lock) else { return false };
         if !own.ready || standing.holds_back() || self.was_handed(standing, &own.section, journal) {
             return false;
         }
@@ -163,7 +163,7 @@ impl<P: Planes> FastHybrid<P> {
         own.holds = None;
         own.locked = true;
         own.section.end(journal);
-        self.begin_tick(standing, own, tick, (LockSetId::default(), UNLIKE));
+        self.begin_tick(standing, &mut own, tick, (LockSetId::default(), UNLIKE));
         true
     }
 
