@@ -70,8 +70,8 @@ pub struct Middle {
     /// Own cells up to this one need not be kept, as the assembly compares it.
     settled: u64,
     sharers: u64,
-    /// By line, what the locks are like under which all was done there.
-    lines_alike: u64,
+    /// By block, what the locks are like under which all was done there.
+    blocks_alike: u64,
     /// A word for each chunk of memory: who has become a sharer in it.
     touched: u64,
     rows: Table,
@@ -339,7 +339,7 @@ impl Middle {
             older_cells: [0; 2],
             settled: 0,
             sharers: shadow.sharers_base(),
-            lines_alike: shadow.lines_alike_base(),
+            blocks_alike: shadow.blocks_alike_base(),
             touched: shadow.touched_base(),
             rows: Table::new(rows),
             rules: Table::new(rules),

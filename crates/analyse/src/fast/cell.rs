@@ -12,6 +12,7 @@
 
 use crate::fast::access::AccessId;
 use crate::order::bytes;
+use std::ops::Range;
 
 /// Bytes of memory that one cell stands for.
 pub const GRANULE: u64 = bytes::WORD;
@@ -19,6 +20,10 @@ pub const GRANULE: u64 = bytes::WORD;
 /// Bytes of memory whose sharers are known together: a cache line, what programs keep apart when they
 /// care.
 pub const LINE: u64 = 64;
+
+/// Bytes of memory of which it is known together under what locks all was done there: what allocators align what they give to, so that
+/// things that different locks guard seldom lie in one.
+pub const BLOCK: u64 = 16;
 
 /// The last tick before a slot's ticks are forgotten and begin anew. A cell has room for more, but for
 /// each tick of a slot the lock set held is kept.
@@ -87,6 +92,12 @@ impl Cell {
 #[inline]
 pub fn granules(address: u64, end: u64) -> impl Iterator<Item = (u64, Bytes)> {
     bytes::words(address..end).map(|(granule, part)| (granule, Bytes::from(part)))
+}
+
+/// The blocks in which `address..end` lies, by their numbers.
+#[inline]
+pub fn blocks(address: u64, end: u64) -> Range<u64> {
+    address / BLOCK..end.div_ceil(BLOCK)
 }
 
 /// The parts of `address..end` that lie in one line each.

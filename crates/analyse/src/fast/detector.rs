@@ -312,7 +312,7 @@ impl<P: Planes> FastHybrid<P> {
         }
         let news = self.stamp(standing, side, part, keeps, describe);
         if news {
-            share(&self.planes, standing, side, line);
+            share(&self.planes, standing, side, part);
         }
         Some(news)
     }

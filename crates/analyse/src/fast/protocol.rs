@@ -16,7 +16,7 @@
 
 use crate::fast::SLOTS;
 use crate::fast::access::{AccessId, LockSetId, UNLIKE};
-use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, granules};
+use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, blocks, granules};
 use crate::fast::crowd::{Crowd, MIXED};
 use crate::fast::standing::Standing;
 use crate::fast::strips;
@@ -41,7 +41,7 @@ pub const SYNCHRONISES: u32 = 1 << 29;
 /// finds a room does not look for older accesses of all the slots, each in a page of its own.
 pub const READ_ROOM: u32 = 1 << 30;
 pub const WRITE_ROOM: u32 = 1 << 29;
-/// Among the readers of a line: it was touched under locks that are not alike ([`Planes::line_alike`]), or under none.
+/// Among the readers of a line: one of its blocks was touched under locks that are not alike ([`Planes::block_alike`]), or under none.
 pub const MIXED_LOCKS: u32 = 1 << 31;
 /// The slots among sharers.
 pub const EVERY_SLOT: u32 = (1 << SLOTS) - 1;
@@ -111,11 +111,11 @@ pub trait Planes {
     fn begin_room(&self, side: Side, granule: u64, alike: u32) -> u32;
     /// They are not.
     fn mix_room(&self, side: Side, granule: u64);
-    /// What the locks are like under which all was done to a line, by whomever, since it was fresh, unless it is marked with
+    /// What the locks are like under which all was done to a block, by whomever, since it was fresh, unless its line is marked with
     /// [`MIXED_LOCKS`]; zero if nothing was.
-    fn line_alike(&self, line: u64) -> u32;
+    fn block_alike(&self, block: u64) -> u32;
     /// Sets it if it is still zero. Gives what it was.
-    fn begin_line(&self, line: u64, alike: u32) -> u32;
+    fn begin_block(&self, block: u64, alike: u32) -> u32;
     /// What a member of the crowd, counted from zero, has in a room.
     fn entry(&self, room: u32, member: usize) -> Cell;
     /// Sets it.
@@ -249,28 +249,36 @@ pub fn place<P: Planes>(planes: &P, standing: &Standing, side: Side, granule: u6
     Place::Room(room)
 }
 
-/// Was all that was ever done to a line done under locks like those that a thread holds, which exclude each other?
+/// Was all that was ever done to the blocks of `start..end`, which lie in one line, done under locks like those that a thread holds,
+/// which exclude each other?
 #[inline]
-pub fn has_agreed<P: Planes>(planes: &P, standing: &Standing, line: u64) -> bool {
+pub fn has_agreed<P: Planes>(planes: &P, standing: &Standing, (start, end): (u64, u64)) -> bool {
     standing.alike() != UNLIKE
-        && planes.sharers(Side::Read, line) & MIXED_LOCKS == 0
-        && planes.line_alike(line) == standing.alike()
+        && planes.sharers(Side::Read, start / LINE) & MIXED_LOCKS == 0
+        && blocks(start, end).all(|block| planes.block_alike(block) == standing.alike())
 }
 
-/// Says under what locks a thread touches a line.
+/// The same for one granule.
 #[inline]
-fn claim<P: Planes>(planes: &P, standing: &Standing, line: u64) {
+pub fn has_agreed_at<P: Planes>(planes: &P, standing: &Standing, granule: u64) -> bool {
+    has_agreed(planes, standing, (granule * GRANULE, (granule + 1) * GRANULE))
+}
+
+/// Says under what locks a thread touches the blocks of `start..end`, which lie in one line.
+#[inline]
+fn claim<P: Planes>(planes: &P, standing: &Standing, (start, end): (u64, u64)) {
+    let line = start / LINE;
     if planes.sharers(Side::Read, line) & MIXED_LOCKS != 0 {
         return;
     }
-    let agrees = standing.alike() != UNLIKE && {
-        let was = match planes.line_alike(line) {
-            0 => planes.begin_line(line, standing.alike()),
+    let agrees = |block: u64| {
+        let was = match planes.block_alike(block) {
+            0 => planes.begin_block(block, standing.alike()),
             was => was,
         };
         was == 0 || was == standing.alike()
     };
-    if !agrees {
+    if standing.alike() == UNLIKE || !blocks(start, end).all(agrees) {
         planes.add_sharers(Side::Read, line, MIXED_LOCKS);
     }
 }
@@ -320,13 +328,13 @@ pub fn set_aside<P: Planes>(planes: &P, (slot, side, granule): (usize, Side, u64
     }
 }
 
-/// Step 2: a thread is among those who share a line, and says under what locks. A fence must follow before it looks. Who then
-/// finds the line [agreed](has_agreed) upon need not look at the others: whoever holds other locks, and was not seen to say so,
+/// Step 2: a thread is among those who share the line in which a part lies, and says under what locks. A fence must follow before it
+/// looks. Who then finds the part [agreed](has_agreed) upon need not look at the others: whoever holds other locks, and was not seen to say so,
 /// says so before its own fence, and looks.
 #[inline]
-pub fn share<P: Planes>(planes: &P, standing: &Standing, side: Side, line: u64) {
-    claim(planes, standing, line);
-    let own = 1 << standing.slot();
+pub fn share<P: Planes>(planes: &P, standing: &Standing, side: Side, part: (u64, u64)) {
+    claim(planes, standing, part);
+    let (line, own) = (part.0 / LINE, 1 << standing.slot());
     if planes.sharers(side, line) & own == 0 {
         planes.add_sharers(side, line, own);
     }
@@ -346,7 +354,7 @@ pub fn look<P: Planes>(
     mut suspect: impl FnMut(Suspect),
 ) -> u32 {
     let line = start / LINE;
-    let agreed = has_agreed(planes, standing, line);
+    let agreed = has_agreed(planes, standing, (start, end));
     if agreed && side == Side::Write {
         return planes.sharers(Side::Write, line);
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use raddle_analyse::Options;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
-use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::cell::{BLOCK, Cell, GRANULE, LINE};
 use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::journal::{LENGTH, Noted};
 use raddle_analyse::fast::protocol::has_agreed;
@@ -29,7 +29,8 @@ pub struct SmallPlanes {
     cells: Vec<AtomicU64>,
     older: Vec<AtomicU64>,
     /// By line, its writers and readers, and what its locks are like.
-    sharers: Vec<[AtomicU32; 3]>,
+    /// By line, its writers and readers, and what its blocks are like.
+    sharers: Vec<[AtomicU32; 2 + BLOCKS]>,
     granules: u64,
     locks: Vec<Vec<AtomicU32>>,
     slots: usize,
@@ -44,6 +45,8 @@ pub struct SmallPlanes {
 
 /// Members of the crowd in tests.
 const CROWD: usize = 16;
+/// Blocks of a line.
+const BLOCKS: usize = (LINE / BLOCK) as usize;
 
 pub const START: u64 = 0x1000;
 
@@ -97,8 +100,12 @@ impl SmallPlanes {
         ((granule - START / GRANULE) * 2) as u32 + side as u32
     }
 
-    fn of_line(&self, line: u64) -> &[AtomicU32; 3] {
+    fn of_line(&self, line: u64) -> &[AtomicU32; 2 + BLOCKS] {
         &self.sharers[(line - START / LINE) as usize]
+    }
+
+    fn of_block(&self, block: u64) -> &AtomicU32 {
+        &self.of_line(block * BLOCK / LINE)[2 + block as usize % BLOCKS]
     }
 }
 
@@ -128,11 +135,11 @@ impl Planes for SmallPlanes {
     fn mix_room(&self, side: Side, granule: u64) {
         self.alike[self.room_number(side, granule) as usize].store(MIXED, SeqCst);
     }
-    fn line_alike(&self, line: u64) -> u32 {
-        self.of_line(line)[2].load(SeqCst)
+    fn block_alike(&self, block: u64) -> u32 {
+        self.of_block(block).load(SeqCst)
     }
-    fn begin_line(&self, line: u64, alike: u32) -> u32 {
-        let word = &self.of_line(line)[2];
+    fn begin_block(&self, block: u64, alike: u32) -> u32 {
+        let word = self.of_block(block);
         word.compare_exchange(0, alike, SeqCst, SeqCst).unwrap_or_else(|was| was)
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
@@ -416,7 +423,7 @@ fn what_was_stamped_is_looked_at_later() {
 
 /// What makes the others not worth a look: all have held one lock, whoever they are, as long as the memory lasts.
 #[test]
-fn a_line_is_agreed_upon_until_somebody_holds_another_lock() {
+fn a_block_is_agreed_upon_until_somebody_holds_another_lock() {
     let agreed = |steps: &[Step]| {
         let detector = detector_with(Options::default(), false, (0x1000, 64));
         let mut standings = Standings::new();
@@ -424,14 +431,19 @@ fn a_line_is_agreed_upon_until_somebody_holds_another_lock() {
         for event in events(&[&begin, steps].concat()) {
             feed(&detector, &mut standings, &event);
         }
-        has_agreed(detector.planes(), &detector.standing(ThreadId(3)), START / LINE)
+        let standing = detector.standing(ThreadId(3));
+        has_agreed(detector.planes(), &standing, (START, START + BLOCK))
     };
-    let section = |n, lock| vec![t(n).locks(lock), t(n).writes(START), t(n).unlocks(lock)];
+    let section_at = |n, lock, at| vec![t(n).locks(lock), t(n).writes(at), t(n).unlocks(lock)];
+    let section = |n, lock| section_at(n, lock, START);
     let (lock, other, asks) = (0x9000, 0x9100, t(3).locks(0x9000));
     let with = |more: Vec<Step>| [section(1, lock), section(2, lock), more].concat();
     assert!(agreed(&with(vec![asks.clone()])));
     assert!(!agreed(&with(vec![])), "who holds nothing");
     assert!(!agreed(&with(vec![t(3).locks(other)])), "who holds another one");
+    let beside = section_at(2, other, START + BLOCK);
+    let beside = [beside, vec![asks.clone()]].concat();
+    assert!(agreed(&with(beside)), "what lies beside it is guarded by another lock");
     for mixing in [section(1, other), vec![t(2).reads(START)]] {
         let mixed = with([mixing, vec![asks.clone()]].concat());
         assert!(!agreed(&mixed));

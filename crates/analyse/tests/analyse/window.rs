@@ -7,7 +7,7 @@ use crate::fast::detector_in;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use raddle_analyse::Options;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
-use raddle_analyse::fast::cell::{Cell, LINE, granules};
+use raddle_analyse::fast::cell::{Cell, granules};
 use raddle_analyse::fast::crowd::MIXED;
 use raddle_analyse::fast::protocol::{MIXED_LOCKS, Suspect, look, set_aside, share, stamp};
 use raddle_analyse::fast::strips::{self, split};
@@ -21,7 +21,7 @@ struct OneLine {
     cells: [[AtomicU64; 2]; 2],
     older: [[AtomicU64; 2]; 2],
     sharers: [AtomicU32; 2],
-    line_alike: AtomicU32,
+    block_alike: AtomicU32,
     /// Rooms for three members of the crowd: open or not, and what is in them.
     rooms: [AtomicU32; 2],
     alike: [AtomicU32; 2],
@@ -61,11 +61,11 @@ impl Planes for OneLine {
     fn mix_room(&self, side: Side, _: u64) {
         self.alike[side as usize].store(MIXED, Ordering::SeqCst);
     }
-    fn line_alike(&self, _: u64) -> u32 {
-        self.line_alike.load(Ordering::Acquire)
+    fn block_alike(&self, _: u64) -> u32 {
+        self.block_alike.load(Ordering::Acquire)
     }
-    fn begin_line(&self, _: u64, alike: u32) -> u32 {
-        let was = self.line_alike.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
+    fn begin_block(&self, _: u64, alike: u32) -> u32 {
+        let was = self.block_alike.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
         was.unwrap_or_else(|was| was)
     }
     fn entry(&self, room: u32, member: usize) -> Cell {
@@ -162,7 +162,7 @@ fn touch(planes: &OneLine, standing: &Standing, (side, start, end): Touch) -> Ve
     for (granule, bytes) in granules(start, end) {
         stamp(planes, standing, side, granule, bytes, own);
     }
-    share(planes, standing, side, start / LINE);
+    share(planes, standing, side, (start, end));
     planes.fence();
     let mut seen = Vec::new();
     look(planes, standing, side, (start, end), |suspect| seen.push(suspect));
@@ -217,8 +217,8 @@ fn never_both_blind_of(
     let without_fence = matches!(line, Line::SharedWithoutFence);
     loom::model(move || {
         let sharers = [sharers, sharers | mixed].map(AtomicU32::new);
-        let line_alike = AtomicU32::new(alike);
-        let planes = OneLine { sharers, line_alike, without_fence, ..OneLine::default() };
+        let block_alike = AtomicU32::new(alike);
+        let planes = OneLine { sharers, block_alike, without_fence, ..OneLine::default() };
         let planes = loom::sync::Arc::new(planes);
         for (side, (slot, cell)) in
             [Side::Write, Side::Read].into_iter().zip(there.into_iter().cycle())

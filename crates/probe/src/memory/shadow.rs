@@ -27,7 +27,7 @@ use crate::memory::Reservation;
 use crate::memory::rooms::Rooms;
 use crate::memory::strips::Strips;
 use raddle_analyse::fast::access::{AccessId, LockSetId};
-use raddle_analyse::fast::cell::{Cell, GRANULE, LAST_TICK, LINE};
+use raddle_analyse::fast::cell::{BLOCK, Cell, GRANULE, LAST_TICK, LINE, blocks};
 use raddle_analyse::fast::{Planes, SLOTS, Side};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -75,8 +75,8 @@ pub struct Shadow {
     slots: usize,
     /// Where the lines' sharers are, two words a line.
     sharers: u64,
-    /// Where it is what the locks are like under which all was done to a line, a word each.
-    lines_alike: u64,
+    /// Where it is what the locks are like under which all was done to a block, a word each.
+    blocks_alike: u64,
     /// Slots whose planes are in use.
     used: AtomicUsize,
     /// Where what is known of pages is, a byte each.
@@ -110,7 +110,7 @@ impl Shadow {
             window_bits: 38,
             slots: SLOTS,
             sharers: 0x3000_0000_0000,
-            lines_alike: 0x2f30_0000_0000,
+            blocks_alike: 0x4100_0000_0000,
             used: AtomicUsize::new(0),
             alike: 0x2f00_0000_0000,
             rooms: Rooms::new(0x2e00_0000_0000),
@@ -122,9 +122,9 @@ impl Shadow {
         let wide = Shadow {
             is_copied,
             window_bits: 41,
-            slots: 6,
+            slots: 5,
             sharers: 0x3200_0000_0000,
-            lines_alike: 0x3340_0000_0000,
+            blocks_alike: 0x2e00_0000_0000,
             used: AtomicUsize::new(0),
             alike: 0x3300_0000_0000,
             rooms: Rooms::new(0x3400_0000_0000),
@@ -161,7 +161,7 @@ impl Shadow {
         for start in self.windows() {
             let length = (1 << self.window_bits) / LINE * 8;
             reserve(self.sharers + start / LINE * 8, length)?;
-            reserve(self.lines_alike + start / LINE * 4, length / 2)?;
+            reserve(self.blocks_alike + start / BLOCK * 4, (1 << self.window_bits) / BLOCK * 4)?;
             reserve(self.touched + start / CHUNK * 4, (1 << self.window_bits) / CHUNK * 4)?;
         }
         let (start, length) = self.strips.memory();
@@ -189,8 +189,8 @@ impl Shadow {
     }
 
     /// See [`crate::middle`].
-    pub fn lines_alike_base(&self) -> u64 {
-        self.lines_alike
+    pub fn blocks_alike_base(&self) -> u64 {
+        self.blocks_alike
     }
 
     /// See [`crate::middle`].
@@ -228,7 +228,7 @@ impl Shadow {
             window_bits: self.window_bits,
             slots: self.slots,
             sharers: self.sharers,
-            lines_alike: self.lines_alike,
+            blocks_alike: self.blocks_alike,
             used: AtomicUsize::new(self.used.load(Ordering::Acquire)),
             alike: self.alike,
             rooms: self.rooms.inherit(),
@@ -381,12 +381,12 @@ impl Planes for Shadow {
         self.rooms.mix(self.room_word(side, granule));
     }
 
-    fn line_alike(&self, line: u64) -> u32 {
-        self.table(self.lines_alike, line).load(Ordering::Acquire)
+    fn block_alike(&self, block: u64) -> u32 {
+        self.table(self.blocks_alike, block).load(Ordering::Acquire)
     }
 
-    fn begin_line(&self, line: u64, alike: u32) -> u32 {
-        let word = self.table(self.lines_alike, line);
+    fn begin_block(&self, block: u64, alike: u32) -> u32 {
+        let word = self.table(self.blocks_alike, block);
         let was = word.compare_exchange(0, alike, Ordering::SeqCst, Ordering::Acquire);
         was.unwrap_or_else(|was| was)
     }
@@ -492,7 +492,9 @@ impl Planes for Shadow {
     fn clear_sharers(&self, line: u64) {
         self.sharers_of(Side::Write, line).store(0, Ordering::Release);
         self.sharers_of(Side::Read, line).store(0, Ordering::Release);
-        self.table(self.lines_alike, line).store(0, Ordering::Release);
+        for block in blocks(line * LINE, (line + 1) * LINE) {
+            self.table(self.blocks_alike, block).store(0, Ordering::Release);
+        }
     }
 
     fn fence(&self) {

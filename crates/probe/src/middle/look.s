@@ -6,7 +6,7 @@
 # are enough notes, or Rust needs to know, the others are looked at for all of them.
 
 # What was stamped is noted: rcx the first granule, r8 the bytes from there on, all in one line. We are among
-# those who share the line from now on, and say under what locks. What the line's last note has not been looked at for is added to it;
+# those who share the line from now on, and say under what locks, block by block. What the line's last note has not been looked at for is added to it;
 # when there are enough notes, the others are looked at.
 .macro raddle_noted side
  .p2align 6
@@ -23,6 +23,9 @@
  .endif
  jz 3f
 1:
+ test dword ptr [r9 + 4], {mixed_locks}
+ jz 8f
+9:
  mov ebx, esi
  and ebx, {open_last}
  shl rsi, 6
@@ -42,10 +45,7 @@
  inc qword ptr [rax + {joined}]
  raddle_leave
 2:
- # A note of its own. What was added to the last one was done under the same locks.
- test dword ptr [r9 + 4], {mixed_locks}
- jz 8f
-9:
+ # A note of its own.
  mov rdi, [rax + {count}]
  mov [rax + rbx * 8 + {open} + \side * {open_half}], rdi
  mov ebx, edi
@@ -116,30 +116,39 @@
 5:
  mov [rbx], rdi
  jmp 1b
-# Was all that was done before done under locks like the own; or nothing?
+# Was all that was done before to each of the blocks done under locks like the own; or nothing?
 8:
- mov rdx, r9
- sub rdx, [rax + {sharers}]
- shr rdx
- add rdx, [rax + {lines_alike}]
- mov edi, [rdx]
- cmp edi, [rax + {alike}]
- je 9b
- test edi, edi
- jnz 2f
  cmp dword ptr [rax + {alike}], {unlike}
- je 2f
- mov [rax + {looking}], rbx
+ je .Lraddle_mixed\@
+ mov rdx, rsi
+ shl rdx, 6 - {block_bits} + 2
+ add rdx, [rax + {blocks_alike}]
+ mov rdi, r8
+.Lraddle_block\@:
+ test di, di
+ jz .Lraddle_next\@
+ mov ebx, [rdx]
+ cmp ebx, [rax + {alike}]
+ je .Lraddle_next\@
+ test ebx, ebx
+ jnz .Lraddle_mixed\@
+ mov [rax + {looking}], rdi
  mov ebx, [rax + {alike}]
  mov rdi, rax
  xor eax, eax
  lock cmpxchg [rdx], ebx
  xchg rax, rdi
- mov rbx, [rax + {looking}]
- jz 9b
+ jz .Lraddle_claimed\@
  cmp edi, [rax + {alike}]
- je 9b
-2:
+ jne .Lraddle_mixed\@
+.Lraddle_claimed\@:
+ mov rdi, [rax + {looking}]
+.Lraddle_next\@:
+ add rdx, 4
+ shr rdi, {block_bytes}
+ jnz .Lraddle_block\@
+ jmp 9b
+.Lraddle_mixed\@:
  lock or dword ptr [r9 + 4], {mixed_locks}
  jmp 9b
 # A second page of a chunk of 64 KiB: the kernel gives all of its cells at once. It would give each page twice, first to be
@@ -279,6 +288,30 @@ raddle_populate_\side:
 .Lraddle_writers\@:
 .endm
 
+# On by \yes if all that was ever done to the blocks of a note was done under locks like the own: r13 the note's line, r8 its bytes, rdi
+# where it stands who shares the line. Uses rbx, rsi, r9.
+.macro raddle_agreed_note yes
+ test dword ptr [rdi + 4], {mixed_locks}
+ jnz .Lraddle_not_agreed\@
+ mov rsi, r13
+ shr rsi, 6
+ shl rsi, 6 - {block_bits} + 2
+ add rsi, [rax + {blocks_alike}]
+ mov r9d, [rax + {alike}]
+ mov rbx, r8
+.Lraddle_block\@:
+ test bx, bx
+ jz .Lraddle_next\@
+ cmp [rsi], r9d
+ jne .Lraddle_not_agreed\@
+.Lraddle_next\@:
+ add rsi, 4
+ shr rbx, {block_bytes}
+ jnz .Lraddle_block\@
+ jmp \yes
+.Lraddle_not_agreed\@:
+.endm
+
 # What the slots have done to a note that share its line on `side` (0 its writers, 8 its readers), as rdi says, and are among \whom:
 # \looks at one of them. Only there it has anything: to look for it elsewhere would touch memory that is nobody's. Uses r11.
 .macro raddle_of side, looks, whom="[rax + {others}]"
@@ -349,7 +382,7 @@ raddle_look:
  and ecx, 56
  cmp dword ptr [rax + {no_locks}], 0
  jne raddle_look_cells
- raddle_agreed r13, r9, r9d, raddle_look_agreed
+ raddle_agreed_note raddle_look_agreed
 raddle_look_cells:
  raddle_of 0, raddle_look_newest
  test r13b, 1

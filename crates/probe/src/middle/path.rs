@@ -16,7 +16,7 @@ use crate::memory::shadow::CHUNK;
 use crate::memory::strips::STRIP_BITS;
 use crate::trampoline;
 use raddle_analyse::fast::access::{STRIP_DIGIT, UNLIKE};
-use raddle_analyse::fast::cell::ACCESS_AT;
+use raddle_analyse::fast::cell::{ACCESS_AT, BLOCK};
 use raddle_analyse::fast::crowd::{MIXED, RUN_BITS};
 use raddle_analyse::fast::protocol::{MIXED_LOCKS, OLDER, READ_ROOM, SYNCHRONISES, WRITE_ROOM};
 use raddle_analyse::fast::{Side, journal};
@@ -113,7 +113,10 @@ raddle_middle_end:
     cells = const offset_of!(Middle, cells),
     settled = const offset_of!(Middle, settled),
     sharers = const offset_of!(Middle, sharers),
-    lines_alike = const offset_of!(Middle, lines_alike),
+    blocks_alike = const offset_of!(Middle, blocks_alike),
+    block_bits = const BLOCK.trailing_zeros(),
+    // A note has a bit for each byte of its line.
+    block_bytes = const BLOCK,
     mixed_locks = const MIXED_LOCKS,
     unlike = const UNLIKE as i32,
     joins = const offset_of!(Middle, joins),

@@ -209,22 +209,22 @@
  cmp \half, [rax + {alike}]
 .endm
 
-# On by \yes if all that was ever done to the line of the address \at was done under locks like the own. Uses \other, whose lower
+# On by \yes if all that was ever done to the block of the address \at was done under locks like the own. Uses \other, whose lower
 # half is \half.
 .macro raddle_agreed at, other, half, yes
- mov \other, \at
- shr \other, 6
- shl \other, 2
- add \other, [rax + {lines_alike}]
- mov \half, [\other]
- cmp \half, [rax + {alike}]
- jne .Lraddle_not_agreed\@
  mov \other, \at
  shr \other, 6
  shl \other, 3
  add \other, [rax + {sharers}]
  test dword ptr [\other + 4], {mixed_locks}
- jz \yes
+ jnz .Lraddle_not_agreed\@
+ mov \other, \at
+ shr \other, {block_bits}
+ shl \other, 2
+ add \other, [rax + {blocks_alike}]
+ mov \half, [\other]
+ cmp \half, [rax + {alike}]
+ je \yes
 .Lraddle_not_agreed\@:
 .endm
 
@@ -541,7 +541,9 @@ raddle_part_\side:
  mov r10, rbx
  cmp dword ptr [rax + {no_locks}], 0
  jne 3f
- raddle_agreed r9, r11, r11d, 3f
+ mov rdi, rsi
+ xor rdi, [rax + {cells} + \side]
+ raddle_agreed rdi, r11, r11d, 3f
  shl rbx, {access_shift}
  shr rbx, {tick_shift}
  raddle_alike "[rax + {own_locks}]", rbx, ebx, r11

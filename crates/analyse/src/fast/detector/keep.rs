@@ -4,7 +4,7 @@
 use super::{FastHybrid, Keeping, State};
 use crate::fast::access::AccessId;
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE};
-use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_agreed, place, set_aside};
+use crate::fast::protocol::{OLDER, Planes, SPECIAL, Side, has_agreed_at, place, set_aside};
 use crate::fast::special::{KEPT, Kept};
 use crate::fast::standing::Standing;
 use crate::touch::{PlainReads, kind_within};
@@ -47,7 +47,7 @@ impl<P: Planes> FastHybrid<P> {
         if old.tick() <= standing.settled() {
             return put(bytes, access);
         }
-        let alike = has_agreed(&self.planes, standing, granule * GRANULE / LINE);
+        let alike = has_agreed_at(&self.planes, standing, granule);
         let locks_then = || self.planes.locks(slot, old.tick());
         let lost = if alike || self.locks.within(standing.locks(), locks_then()) {
             old.bytes() & !bytes

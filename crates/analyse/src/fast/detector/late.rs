@@ -13,7 +13,7 @@ use crate::fast::access::Description;
 use crate::fast::cell::{Bytes, GRANULE};
 use crate::fast::journal::Noted;
 use crate::fast::protocol::{
-    OLDER, Planes, SPECIAL, Side, has_agreed, has_room, is_alike, place, slots_of,
+    OLDER, Planes, SPECIAL, Side, has_agreed_at, has_room, is_alike, place, slots_of,
 };
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
@@ -74,7 +74,8 @@ impl<P: Planes> FastHybrid<P> {
         if self.is_alone(standing, side, line) {
             return Some(Quiet::HasMetNothing);
         }
-        let agreed = has_agreed(&self.planes, standing, line);
+        let agreed =
+            noted.granules().all(|(granule, _)| has_agreed_at(&self.planes, standing, granule));
         let own = standing.own_slots();
         let writers = self.planes.sharers(Side::Write, line);
         if agreed && side == Side::Write {

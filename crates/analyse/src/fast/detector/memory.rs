@@ -62,7 +62,7 @@ impl<P: Planes> FastHybrid<P> {
                     self.keep(state, standing.slot(), granule, cell);
                 });
             }
-            share(&self.planes, &standing, Side::Write, part.0 / LINE);
+            share(&self.planes, &standing, Side::Write, part);
         }
     }
 

@@ -8,7 +8,7 @@
 use super::FastHybrid;
 use crate::fast::access::AccessId;
 use crate::fast::cell::{Bytes, Cell, LINE, granules};
-use crate::fast::protocol::{Planes, SYNCHRONISES, Side, has_agreed, share};
+use crate::fast::protocol::{Planes, SYNCHRONISES, Side, has_agreed_at, share};
 use crate::fast::standing::Standing;
 
 /// What became of an access that may be simple.
@@ -47,7 +47,7 @@ impl<P: Planes> FastHybrid<P> {
             if is_known(old, bytes) {
                 continue;
             }
-            if !self.gives_way(standing, line, (old, bytes), on_own_stack) {
+            if !self.gives_way(standing, granule, (old, bytes), on_own_stack) {
                 return Simply::Not;
             }
             news = true;
@@ -71,7 +71,7 @@ impl<P: Planes> FastHybrid<P> {
             let new = Cell::new(standing.tick(), bytes, access);
             self.planes.set_cell(standing.slot(), side, granule, new);
         }
-        share(&self.planes, standing, side, line);
+        share(&self.planes, standing, side, part);
         Simply::Stamped
     }
 
@@ -80,7 +80,7 @@ impl<P: Planes> FastHybrid<P> {
     fn gives_way(
         &self,
         standing: &Standing,
-        line: u64,
+        granule: u64,
         (old, bytes): (Cell, Bytes),
         on_own_stack: bool,
     ) -> bool {
@@ -95,7 +95,7 @@ impl<P: Planes> FastHybrid<P> {
             return is_covered || !self.accesses.is_ever_new(old.access());
         }
         let stands_for_it = || {
-            has_agreed(&self.planes, standing, line)
+            has_agreed_at(&self.planes, standing, granule)
                 || self
                     .locks
                     .within(standing.locks(), self.planes.locks(standing.slot(), old.tick()))

@@ -2,8 +2,8 @@
 
 use super::FastHybrid;
 use crate::fast::access::AccessId;
-use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, WHOLE};
-use crate::fast::protocol::{Planes, Side, has_agreed};
+use crate::fast::cell::{Bytes, Cell, WHOLE};
+use crate::fast::protocol::{Planes, Side, has_agreed_at};
 use crate::fast::standing::Standing;
 use crate::fast::strips::{self, cells};
 
@@ -96,7 +96,7 @@ impl<P: Planes> FastHybrid<P> {
         if newest.tick() <= standing.settled() && newest.tick() != tick {
             return put();
         }
-        let alike = has_agreed(&self.planes, standing, granule * GRANULE / LINE);
+        let alike = has_agreed_at(&self.planes, standing, granule);
         let is_lost = |was: &Cell| {
             was.tick() > standing.settled()
                 && was.tick() != tick

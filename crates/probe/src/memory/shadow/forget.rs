@@ -4,7 +4,7 @@
 //! give memory for it to be found empty.
 
 use super::{CHUNK, OLDER_REGIONS, PAGE, REGIONS, Shadow, TICKS, discard_shared};
-use raddle_analyse::fast::cell::{Cell, GRANULE, LINE};
+use raddle_analyse::fast::cell::{BLOCK, Cell, GRANULE, LINE};
 use raddle_analyse::fast::protocol::{OLDER, has_room, slots_of};
 use raddle_analyse::fast::{Planes, Side};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +79,10 @@ impl Shadow {
         }
         for start in self.windows() {
             self.discard(self.sharers + start / LINE * 8, (1 << self.window_bits) / LINE * 8);
-            self.discard(self.lines_alike + start / LINE * 4, (1 << self.window_bits) / LINE * 4);
+            self.discard(
+                self.blocks_alike + start / BLOCK * 4,
+                (1 << self.window_bits) / BLOCK * 4,
+            );
         }
     }
 
@@ -95,7 +98,7 @@ impl Shadow {
             self.discard((first ^ self.region_key(region)) & !(CHUNK - 1), last - first);
         }
         self.discard(self.sharers + first / LINE * 8, (last - first) / LINE * 8);
-        self.discard(self.lines_alike + first / LINE * 4, (last - first) / LINE * 4);
+        self.discard(self.blocks_alike + first / BLOCK * 4, (last - first) / BLOCK * 4);
     }
 
     /// Closes the rooms of whole chunks. Their numbers would be lost with the planes. Most chunks have none, and are not looked
@@ -242,7 +245,7 @@ mod tests {
             shadow.set_cell(slot, Side::Write, address / GRANULE, cell);
             shadow.add_sharers(Side::Write, address / LINE, 1 << slot);
             assert_eq!(
-                (shadow.begin_line(address / LINE, 7), shadow.begin_line(address / LINE, 8)),
+                (shadow.begin_block(address / BLOCK, 7), shadow.begin_block(address / BLOCK, 8)),
                 (0, 7)
             );
         }
@@ -265,7 +268,8 @@ mod tests {
         for (slot, at) in places {
             let (granule, line) = ((start + at) / GRANULE, (start + at) / LINE);
             assert_eq!(Planes::cell(shadow, slot, Side::Write, granule), Cell::EMPTY);
-            assert_eq!((shadow.sharers(Side::Write, line), shadow.line_alike(line)), (0, 0));
+            let alike = shadow.block_alike((start + at) / BLOCK);
+            assert_eq!((shadow.sharers(Side::Write, line), alike), (0, 0));
         }
         assert_eq!(shadow.older(2, Side::Write, older), Some(Cell::EMPTY));
         assert_ne!(shadow.open_strip(2, Side::Write, older), split);
@@ -282,8 +286,9 @@ mod tests {
         // Line by line, too.
         let line = start / LINE + 1;
         shadow.add_sharers(Side::Read, line, 1);
-        shadow.begin_line(line, 7);
+        let last_block = (line + 1) * LINE / BLOCK - 1;
+        shadow.begin_block(last_block, 7);
         shadow.clear(line * LINE, (line + 1) * LINE);
-        assert_eq!((shadow.sharers(Side::Read, line), shadow.line_alike(line)), (0, 0));
+        assert_eq!((shadow.sharers(Side::Read, line), shadow.block_alike(last_block)), (0, 0));
     }
 }
