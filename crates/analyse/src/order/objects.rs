@@ -34,8 +34,11 @@ pub struct Objects<K, V> {
     table: AtomicUsize,
     /// Grows before words of the table in use are moved, and again afterwards.
     moves: AtomicU64,
-    places: [OnceLock<Box<[Place<K, V>]>>; CHUNKS],
+    places: [Chunk<K, V>; CHUNKS],
 }
+
+/// Places that come together.
+type Chunk<K, V> = OnceLock<Box<[Place<K, V>]>>;
 
 /// Where an object lies, or none. In lines of its own: threads write here by turns.
 #[derive(Debug)]
@@ -63,7 +66,7 @@ const EMPTY: u64 = 0;
 
 /// The word of the object with this hash at a place.
 fn word(hash: u64, place: u32) -> u64 {
-    hash >> 32 << 32 | u64::from(place) + 1
+    hash >> 32 << 32 | (u64::from(place) + 1)
 }
 
 /// If a word may be that of an object with this hash: its place.
