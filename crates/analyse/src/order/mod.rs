@@ -210,7 +210,7 @@ impl Orders {
 
     /// Those who hold a lock, as far as is kept with it: see [`Orders::set_holders`].
     pub fn holders(&self, lock: Address) -> Vec<ThreadId> {
-        let all = self.locks.with(lock, |lock| lock.holders.iter().map(|(of, _)| *of).collect());
+        let all = self.locks.with(lock, |lock| lock.holders().map(|(of, _)| of).collect());
         all.unwrap_or_default()
     }
 
@@ -221,7 +221,7 @@ impl Orders {
 
     /// Keeps with a lock that was ever released who holds it.
     pub fn set_holders(&self, lock: Address, all: impl Iterator<Item = (ThreadId, LockMode)>) {
-        self.locks.with(lock, |lock| lock.holders = all.collect());
+        self.locks.with(lock, |lock| lock.set_holders(all));
     }
 
     /// A thread has done by itself what this says. It was alone in its chain since [`Orders::alone`].

@@ -10,7 +10,9 @@
 //! the object's place. Who finds a word takes the latch of the place, and looks whether it is still the object's. Who
 //! finds none believes it only if no word was moved meanwhile, as happens when objects go.
 
+use super::Lock;
 use crate::latch::Latch;
+use raddle_model::Address;
 use rustc_hash::FxBuildHasher;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash};
@@ -43,7 +45,24 @@ type Chunk<K, V> = OnceLock<Box<[Place<K, V>]>>;
 /// Where an object lies, or none. In lines of its own: threads write here by turns.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Place<K, V>(Latch<(Option<K>, V)>);
+struct Place<K, V>(Latch<Kept<K, V>>);
+
+/// What lies there. The object itself comes first, behind the latch.
+#[derive(Debug)]
+#[repr(C)]
+struct Kept<K, V> {
+    value: V,
+    key: Option<K>,
+}
+
+impl<K, V: Default> Default for Kept<K, V> {
+    fn default() -> Kept<K, V> {
+        Kept { value: V::default(), key: None }
+    }
+}
+
+/// A lock fills two lines.
+const _: () = assert!(size_of::<Place<Address, Lock>>() == 128);
 
 impl<K, V> Default for Objects<K, V> {
     fn default() -> Objects<K, V> {
@@ -96,8 +115,8 @@ impl<K: Copy + Hash + Eq, V> Objects<K, V> {
                 }
                 if let Some(place) = place_in(word, hash) {
                     let mut held = self.place(place).0.hold();
-                    if held.0 == Some(object) {
-                        return Some(act(&mut held.1));
+                    if held.key == Some(object) {
+                        return Some(act(&mut held.value));
                     }
                 }
                 at = (at + 1) & (table.len() - 1);
@@ -173,8 +192,8 @@ impl<K: Copy + Hash + Ord, V: Default> Register<K, V> {
         }
         let place = self.free_place();
         let mut held = self.objects.place(place).0.hold();
-        held.0 = Some(object);
-        let done = once(&mut held.1);
+        held.key = Some(object);
+        let done = once(&mut held.value);
         drop(held);
         self.index.insert(object);
         self.publish(object, place);
@@ -198,8 +217,8 @@ impl<K: Copy + Hash + Ord, V: Default> Register<K, V> {
             assert!(word != EMPTY, "what is known has a word");
             if let Some(place) = place_in(word, hash) {
                 let mut held = self.objects.place(place).0.hold();
-                if held.0 == Some(object) {
-                    *held = (None, V::default());
+                if held.key == Some(object) {
+                    *held = Kept::default();
                     break place;
                 }
             }

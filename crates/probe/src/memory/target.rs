@@ -80,9 +80,8 @@ pub fn string(address: u64, limit: usize) -> String {
 /// How many leading bytes two strings have in common, NUL ending both, at most `limit`.
 pub fn common_length(a: u64, b: u64, limit: u64) -> u64 {
     let mut same = 0;
-    let mut other = [0; CHUNK];
-    walk(a, limit, |bytes| {
-        let read = process::read(b + same, &mut other[..bytes.len()]);
+    let mut are_same = |bytes: &[u8], other: &mut [u8]| {
+        let read = process::read(b + same, other);
         for (x, y) in bytes.iter().zip(&other[..read]) {
             if x != y || *x == 0 {
                 return false;
@@ -90,6 +89,10 @@ pub fn common_length(a: u64, b: u64, limit: u64) -> u64 {
             same += 1;
         }
         read == bytes.len()
+    };
+    walk(a, limit, |bytes| match bytes.len() {
+        few @ ..=FIRST => are_same(bytes, &mut [0; FIRST][..few]),
+        many => are_same(bytes, &mut [0; CHUNK][..many]),
     });
     same.min(limit)
 }
@@ -101,18 +104,23 @@ const CHUNK: usize = 256;
 /// Shows memory from `address` on piece by piece, no piece crossing a page, until `more` says no,
 /// `limit` bytes are shown, or memory ends.
 fn walk(address: u64, limit: u64, mut more: impl FnMut(&[u8]) -> bool) {
-    let mut buffer = [0; CHUNK];
-    let mut done = 0;
-    let mut piece = FIRST;
-    while done < limit {
+    let mut show = |done: u64, buffer: &mut [u8]| {
         let at = address + done;
         let to_page_end = 4096 - at % 4096;
-        let length = to_page_end.min(limit - done).min(piece as u64) as usize;
+        let length = to_page_end.min(limit - done).min(buffer.len() as u64) as usize;
         let read = process::read(at, &mut buffer[..length]);
-        if read == 0 || !more(&buffer[..read]) {
-            return;
+        (read != 0 && more(&buffer[..read])).then_some(done + read as u64)
+    };
+    if limit == 0 {
+        return;
+    }
+    // To make a large buffer takes longer than to look at a short string.
+    let Some(mut done) = show(0, &mut [0; FIRST]) else { return };
+    let mut buffer = [0; CHUNK];
+    while done < limit {
+        match show(done, &mut buffer) {
+            Some(further) => done = further,
+            None => return,
         }
-        done += read as u64;
-        piece = CHUNK;
     }
 }

@@ -115,7 +115,7 @@ impl<P: Planes> FastHybrid<P> {
             }
             let named = lock.name(&taken)?;
             lock.before(taken.mode).for_each(|clock| own.clocks.full.join(clock));
-            lock.holders.push((thread, taken.mode));
+            lock.take(thread, taken.mode);
             Some(named)
         };
         let Some((held, [id, alike])) = self.lock_objects.with(taken.lock, follow).flatten() else {
@@ -148,11 +148,9 @@ impl<P: Planes> FastHybrid<P> {
         }
         let Some(tick) = self.tick_after(own.stamp) else { return false };
         let follow = |lock: &mut Lock| {
-            let at = lock.holders.iter().position(|(holder, _)| *holder == thread)?;
-            if lock.hands_over {
+            if lock.hands_over || !lock.leave(thread) {
                 return None;
             }
-            lock.holders.swap_remove(at);
             lock.of(held.mode).join(&own.clocks.full);
             Some(())
         };
@@ -353,7 +351,7 @@ impl<P: Planes> FastHybrid<P> {
         let mut own = member.standing.own();
         own.ready = false;
         let Some((stamp, clocks, holds)) = state.execution.alone(thread) else { return };
-        let is_holder = |lock: &mut Lock| lock.holders.iter().any(|(of, _)| *of == thread);
+        let is_holder = |lock: &mut Lock| lock.is_held_by(thread);
         if holds.is_some_and(|held| self.lock_objects.with(held.lock, is_holder) != Some(true)) {
             return;
         }
