@@ -57,11 +57,14 @@
  mov [rax + {count}], rdi
  # What will be looked at of another who shares the line is far away, as a rule: it is asked for now.
  mov edx, [r9]
- .if \side == 0
- or edx, [r9 + 4]
- .endif
  and edx, [rax + {others}]
  jnz 4f
+ .if \side == 0
+6:
+ mov edx, [r9 + 4]
+ and edx, [rax + {others}]
+ jnz 5f
+ .endif
 2:
  sub rdi, [rax + {looked}]
  cmp rdi, [rax + {most}]
@@ -76,12 +79,18 @@
  mov rbx, [rax + rdx + {cell_keys}]
  xor rbx, rcx
  prefetcht0 [rbx]
- .if \side == 0
+ .if \side
+ jmp 2b
+ .else
+ jmp 6b
+5:
+ bsf edx, edx
+ shl edx, 4
  mov rbx, [rax + rdx + {cell_keys} + 8]
  xor rbx, rcx
  prefetcht0 [rbx]
- .endif
  jmp 2b
+ .endif
 3:
  mov rdx, [rax + {joins} + \side]
  lock or [r9], rdx
