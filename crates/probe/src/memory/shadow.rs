@@ -3,7 +3,7 @@
 //! A plane is the target's address space once more, at `address ^ key`, so that finding a cell is one
 //! instruction. This works because programs use two windows of the address space only: the lowest
 //! addresses (executables that are not relocatable, and their heap) and the highest (everything
-//! else). The key's upper bits carry both windows to where nothing else is; its lower bits move lines
+//! else). The key's upper bits carry both windows to where nothing else is; its lower bits move stretches of 1 KiB
 //! within 64 KiB, so that a location and its cells do not compete for the same lines of the cache.
 //!
 //! ```text
@@ -327,8 +327,10 @@ impl Shadow {
 
     fn region_key(&self, region: usize) -> u64 {
         let region = region as u64 + 1;
-        // Multiples of an odd number of lines, so that no two planes agree in the line bits.
-        region << self.window_bits ^ (region * 0x1540) & (CHUNK - 1) & !(LINE - 1)
+        // A location and its cells do not compete for the same lines of the cache, and lines that follow each other do so there,
+        // too, for 1 KiB: the processor fetches ahead of who goes through memory. (With lines in another order, 1 to 9 % slower;
+        // with the order of whole pages kept, FFT, which goes by powers of two, 10 %.)
+        region << self.window_bits ^ (region * 0x1400) & (CHUNK - 1)
     }
 
     fn word(&self, key: u64, granule: u64) -> &AtomicU64 {
