@@ -55,6 +55,10 @@
  mov [rax + rbx + {ring} + 8], r8
  inc rdi
  mov [rax + {count}], rdi
+ # Who goes through memory comes to the next line soon, and where many are gone through by turns the processor does not see it.
+ lea rbx, [rcx + 64]
+ xor rbx, [rax + {cells} + \side]
+ prefetchw [rbx]
  # What will be looked at of another who shares the line is far away, as a rule: it is asked for now.
  mov edx, [r9]
  and edx, [rax + {others}]
