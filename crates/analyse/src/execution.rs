@@ -45,8 +45,8 @@ pub struct Execution {
     handovers: Option<Values>,
     /// The segment each thread is in, if it has accessed memory in it.
     segments: FxHashMap<ThreadId, Arc<Segment>>,
-    /// Sizes of live allocations, by address.
-    allocations: BTreeMap<u64, u64>,
+    /// Sizes of live allocations, by address, unless they are told when memory is given back.
+    allocations: Option<BTreeMap<u64, u64>>,
 }
 
 impl Execution {
@@ -60,13 +60,19 @@ impl Execution {
             lock_touched,
             handovers: None,
             segments: FxHashMap::default(),
-            allocations: BTreeMap::new(),
+            allocations: Some(BTreeMap::new()),
         }
     }
 
     /// With cycles of locks looked for, too: [`Execution::take_cycles`].
     pub fn with_lock_order(mut self) -> Execution {
         self.lock_order = Some(LockOrder::default());
+        self
+    }
+
+    /// Whoever gives memory back says how much it is.
+    pub fn with_sizes_told(mut self) -> Execution {
+        self.allocations = None;
         self
     }
 
@@ -206,7 +212,9 @@ impl Execution {
         match &event.kind {
             EventKind::Allocate { address, size } => {
                 self.forget(span(*address, *size));
-                self.allocations.insert(address.0, *size);
+                if let Some(allocations) = &mut self.allocations {
+                    allocations.insert(address.0, *size);
+                }
             }
             EventKind::MemoryRenewed { address, size } => {
                 let bytes = span(*address, *size);
@@ -504,14 +512,20 @@ impl Execution {
 
     /// The size of a block given back: as told, or as allocated; zero when neither is known.
     pub fn size_of(&self, address: Address, told: u64) -> u64 {
-        if told != 0 { told } else { self.allocations.get(&address.0).copied().unwrap_or(0) }
+        if told != 0 {
+            return told;
+        }
+        let allocated = self.allocations.as_ref().and_then(|all| all.get(&address.0));
+        allocated.copied().unwrap_or(0)
     }
 
     /// Memory comes or goes: whatever lay there is no more.
     fn forget(&mut self, bytes: Range<u64>) {
-        let gone: Vec<u64> = self.allocations.range(bytes.clone()).map(|(at, _)| *at).collect();
-        for at in gone {
-            self.allocations.remove(&at);
+        if let Some(allocations) = &mut self.allocations {
+            let gone: Vec<u64> = allocations.range(bytes.clone()).map(|(at, _)| *at).collect();
+            for at in gone {
+                allocations.remove(&at);
+            }
         }
         self.held.forget(bytes.clone());
         if let Some(lock_order) = &mut self.lock_order {

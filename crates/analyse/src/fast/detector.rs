@@ -1,5 +1,6 @@
 //! The detector: plain accesses through planes, everything else behind a lock.
 
+mod heap;
 mod judge;
 mod keep;
 mod late;
@@ -22,6 +23,7 @@ use crate::fast::access::{
 };
 use crate::fast::cell::{Bytes, Cell, GRANULE, LINE, WHOLE, granules, lines};
 use crate::fast::crowd::{Crowd, Runs};
+use crate::fast::inhabited::{Inhabited, named};
 use crate::fast::journal::Journal;
 use crate::fast::protocol::{
     Planes, SPECIAL, SYNCHRONISES, Side, Suspect, in_room, look, place, share, slots_of,
@@ -82,6 +84,8 @@ pub struct FastHybrid<P> {
     /// Locks and channels, for threads that follow them by themselves ([`quick`]).
     lock_objects: Arc<Objects<Address, Lock>>,
     released: Arc<Objects<SyncObject, Clocks>>,
+    /// Where there may be more than memory.
+    inhabited: Inhabited,
     handovers: bool,
     values: Values,
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
@@ -160,6 +164,7 @@ impl<P: Planes> FastHybrid<P> {
             crowd,
             lock_objects,
             released,
+            inhabited: Inhabited::default(),
             handovers,
             values,
             bases: Default::default(),
@@ -365,6 +370,7 @@ impl<P: Planes> FastHybrid<P> {
 
     /// There is code that spins on these bytes: see [`crate::Analyser::spun_on`].
     pub fn spun_on(&self, (start, end): (u64, u64)) {
+        self.inhabited.mark(start..end);
         let mut state = self.lock();
         if self.planes.covers(start, end) {
             for (granule, _) in granules(start, end) {
@@ -409,6 +415,7 @@ impl<P: Planes> FastHybrid<P> {
     /// Any other event, and accesses that may synchronise. `journal`: what its thread touched last.
     pub fn event(&self, event: &Event, journal: &Journal) {
         use EventKind::*;
+        named(&event.kind).into_iter().for_each(|bytes| self.inhabited.mark(bytes));
         let mut state = self.lock();
         let state = &mut *state;
         let sized = state.with_size(event);

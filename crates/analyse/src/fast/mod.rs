@@ -46,6 +46,7 @@
 //!   it knows already, only at the thread's next event;
 //! - who touches bytes one by one while another gives the memory back may be taken for somebody who touched other memory, if its
 //!   strip ([`strips`]) belongs to that by then: thousands of others are used before it;
+//! - of a block that lay where a freed one lies, and was longer by less than a granule, it may be forgotten that its end was freed, too;
 //! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
 //! - a critical section with more than [`journal::LENGTH`] new accesses is not told apart by them.
 
@@ -53,6 +54,7 @@ pub mod access;
 pub mod cell;
 pub mod crowd;
 pub mod detector;
+mod inhabited;
 pub mod journal;
 pub mod protocol;
 pub mod special;

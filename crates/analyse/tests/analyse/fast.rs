@@ -265,6 +265,12 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
             return;
         }
     }
+    if matches!(event.kind, EventKind::Allocate { .. } | EventKind::Free { .. }) {
+        let standing = standing.get_or_insert_with(|| detector.standing(event.thread));
+        if comes_or_goes_simply(detector, standing, event) {
+            return;
+        }
+    }
     let may_be_quick = matches!(
         event.kind,
         EventKind::LockAcquired { .. }
@@ -279,6 +285,26 @@ fn feed(detector: &FastHybrid<SmallPlanes>, standings: &mut Standings, event: &E
         }
     }
     detector.event(event, journal);
+}
+
+/// A block of the heap, if it can be told without an event.
+pub fn comes_or_goes_simply(
+    detector: &FastHybrid<SmallPlanes>,
+    standing: &Standing,
+    event: &Event,
+) -> bool {
+    let (EventKind::Allocate { address, size } | EventKind::Free { address, size }) = event.kind
+    else {
+        return false;
+    };
+    let block = (address.0, address.0 + size);
+    if matches!(event.kind, EventKind::Allocate { .. }) {
+        return detector.allocate_simply(standing, block);
+    }
+    detector.free_simply((event.thread, standing), block, || {
+        let Event { place, stack, .. } = *event;
+        detector.describe(Description { kind: Kind::Free, size, place, stack })
+    })
 }
 
 /// Some accesses at once, and some in two halves, the first half of some of these simply if that may be, as the probe does it. Those

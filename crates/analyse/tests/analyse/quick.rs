@@ -1,7 +1,7 @@
-//! Locks and channels that threads follow by themselves: when they may, when they must not, and that nothing is lost when
+//! Locks, channels and blocks of the heap that threads follow by themselves: when they may, when they must not, and that nothing is lost when
 //! they really run.
 
-use crate::fast::{START, SmallPlanes, access, detector_with};
+use crate::fast::{START, SmallPlanes, access, comes_or_goes_simply, detector_with};
 use raddle_analyse::Options;
 use raddle_analyse::fast::{FastHybrid, Journal, Outcome, Standing};
 use raddle_model::{
@@ -48,7 +48,8 @@ impl<'a> Actor<'a> {
     /// True if it went the quick way.
     fn does(&mut self, kind: EventKind) -> bool {
         let event = event(self.thread, 0, kind);
-        let quick = self.world.0.quickly(&self.standing, &event, &self.journal);
+        let quick = comes_or_goes_simply(&self.world.0, &self.standing, &event)
+            || self.world.0.quickly(&self.standing, &event, &self.journal);
         if !quick {
             self.world.0.event(&event, &self.journal);
         }
@@ -73,6 +74,14 @@ impl<'a> Actor<'a> {
 
     fn receives(&mut self) -> bool {
         self.does(EventKind::Acquire { object: CHANNEL })
+    }
+
+    fn allocates(&mut self, at: u64, size: u64) -> bool {
+        self.does(EventKind::Allocate { address: Address(at), size })
+    }
+
+    fn frees(&mut self, at: u64, size: u64) -> bool {
+        self.does(EventKind::Free { address: Address(at), size })
     }
 
     fn touches(&mut self, kind: AccessKind, at: u64) {
@@ -252,6 +261,81 @@ fn both_ways_tell_each_other() {
     }
 }
 
+#[test]
+fn blocks_that_are_memory_alone_come_and_go_quickly() {
+    let world = World::new(64);
+    let mut one = world.first();
+    let mut two = one.creates(2);
+    for round in 0..3 {
+        assert!(one.allocates(START, 100 - round));
+        one.writes(START);
+        one.writes(START + 88);
+        assert!(one.frees(START, 100 - round), "round {round}");
+    }
+    assert!(!one.allocates(START, 1 << 20), "there is no shadow for all of it");
+    assert_eq!(world.0.found(), 0);
+    // It was given back: whoever touches it after that without having heard of it races.
+    two.writes(START + 8);
+    assert_eq!(world.0.found(), 1);
+    assert!(one.allocates(START, 64), "it is new again");
+    one.writes(START + 8);
+    assert_eq!(world.0.found(), 1);
+}
+
+#[test]
+fn who_gives_back_what_another_uses_goes_the_long_way() {
+    let world = World::new(64);
+    let mut one = world.first();
+    let mut two = one.creates(2);
+    assert!(one.allocates(START, 32) && one.allocates(START + 32, 32));
+    two.writes(START + 8);
+    two.reads(START + 32);
+    assert!(!one.frees(START, 32));
+    assert_eq!(world.0.found(), 1);
+    assert!(!one.frees(START + 32, 32), "to read it is to use it");
+    assert_eq!(world.0.found(), 2);
+}
+
+#[test]
+fn blocks_in_which_a_lock_lies_go_the_long_way() {
+    let world = World::new(64);
+    let mut one = world.first();
+    let lock = START + 64;
+    assert!(one.allocates(START, 256));
+    for _ in 0..3 {
+        one.takes(lock);
+        one.gives(lock);
+    }
+    assert!(one.takes(lock), "it is known");
+    assert!(!one.frees(START, 256));
+    assert!(!one.takes(lock), "it was another one");
+    one.gives(lock);
+    assert!(!one.allocates(START, 256), "and is one no more");
+    assert!(!one.takes(lock));
+    one.gives(lock);
+    assert!(one.allocates(START + 128, 64), "beside it there is memory alone");
+}
+
+/// A neighbour in the same granule keeps what is known of it.
+#[test]
+fn a_block_that_ends_within_a_granule_leaves_the_rest_alone() {
+    let world = World::new(64);
+    let mut one = world.first();
+    let mut two = one.creates(2);
+    let write = |who: &mut Actor<'_>, address: u64| {
+        let (kind, size) = (AccessKind::Write, 2);
+        let touch = EventKind::Access { kind, address: Address(address), size };
+        let touch = event(who.thread, address, touch);
+        let ends = (&*who.standing, &mut who.journal);
+        assert_eq!(access(&world.0, ends, &touch, kind, Address(address), size), Outcome::Done);
+    };
+    write(&mut one, START + 14);
+    assert!(one.allocates(START, 12));
+    assert!(!one.frees(START, 12), "what it did there may have to be kept");
+    write(&mut two, START + 14);
+    assert_eq!(world.0.found(), 1);
+}
+
 /// Threads that really run, with locks that really exclude: data under a lock never races, and data under none
 /// does, while others allocate, post semaphores and take locks within locks.
 #[test]
@@ -285,8 +369,11 @@ fn nothing_is_lost_when_threads_run() {
                                 actor.does(EventKind::SemaphorePost { semaphore });
                             }
                             7 => {
-                                let address = Address(START + 0x800 + number as u64 * 64);
-                                actor.does(EventKind::Allocate { address, size: 64 });
+                                let (mine, size) =
+                                    (START + 0x800 + number as u64 * 64, 40 + which as u64);
+                                actor.allocates(mine, size);
+                                actor.writes(mine + 8);
+                                actor.frees(mine, size);
                             }
                             11 => {
                                 // In the order of their addresses.

@@ -79,7 +79,7 @@ impl KeptFilter {
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     pc: u64,
-    kind: Option<AccessKind>,
+    kind: Option<Kind>,
     length: u64,
     /// The frames around it.
     node: u32,
@@ -270,29 +270,44 @@ pub(super) fn describe(
     touching: Touching,
 ) -> AccessId {
     let node = probe.stacks.frames(probe, thread, spot);
-    // The lengths, too: a function that is called for strings of this length and that is met with both by turns.
-    let mixed = spot.pc ^ u64::from(node) << 32 ^ (touching.kind as u64) << 30;
-    let hash = (mixed ^ touching.length << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let place = thread.accesses.place(hash);
-    let row = thread.accesses.rows[place];
-    let (kind, length) = (Some(touching.kind), touching.length);
-    let access = if (row.pc, row.node, row.kind, row.length) == (spot.pc, node, kind, length) {
-        row.access
-    } else {
-        let access = fast.describe(Description {
-            kind: Kind::Access(touching.kind),
-            size: touching.length,
-            place: spot.place,
-            stack: probe.stacks.leaf(thread, spot, node),
-        });
-        thread.accesses.write(place, Row { pc: spot.pc, kind, length, node, access });
-        access
-    };
+    let what = (Kind::Access(touching.kind), touching.length);
+    let access = describe_as(fast, probe, thread, (spot, node), what);
     if let Some(middle) = &mut thread.middle {
         middle.set_stack(thread.stack_region);
         if let Some(site) = thread.site {
             middle.remember(site, node, access);
         }
     }
+    access
+}
+
+/// What stands for something that is done to so many bytes, with these frames around it.
+pub(super) fn describe_as(
+    fast: &FastHybrid<Shadow>,
+    probe: &Probe,
+    thread: &mut ThreadState,
+    (spot, node): (Spot, u32),
+    (kind, size): (Kind, u64),
+) -> AccessId {
+    let number = match kind {
+        Kind::Access(kind) => kind as u64,
+        Kind::Free => u64::from(u8::MAX),
+    };
+    // The lengths, too: a function that is called for strings of this length and that is met with both by turns.
+    let mixed = spot.pc ^ u64::from(node) << 32 ^ number << 30;
+    let hash = (mixed ^ size << 20).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let place = thread.accesses.place(hash);
+    let row = thread.accesses.rows[place];
+    if (row.pc, row.node, row.kind, row.length) == (spot.pc, node, Some(kind), size) {
+        return row.access;
+    }
+    let access = fast.describe(Description {
+        kind,
+        size,
+        place: spot.place,
+        stack: probe.stacks.leaf(thread, spot, node),
+    });
+    let row = Row { pc: spot.pc, kind: Some(kind), length: size, node, access };
+    thread.accesses.write(place, row);
     access
 }

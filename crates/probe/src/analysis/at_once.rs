@@ -1,12 +1,12 @@
 //! What hooked functions do that the fast detector can be told without an event: the short stretches of memory that most of them
-//! touch, and the locks that most critical sections take and release.
+//! touch, the locks that most critical sections take and release, and the blocks of the heap that most programs are made of.
 //!
 //! An event is for everybody who may want to know of it: it has a place and a stack, goes to the log or a scheduler, and
 //! is matched several times on its way to the detector. Where nobody but the detector wants to know (`Monitor::only_detects`), and it can
 //! follow what happens without its lock, it is told at once. Each function here says whether that could be done; if not, nothing was
 //! done that harms, and [`ThreadState::emit`] must be told.
 
-use super::accesses::describe;
+use super::accesses::{describe, describe_as};
 use super::{Analysis, Engine, Touching};
 use crate::memory::shadow::Shadow;
 use crate::probe::Probe;
@@ -14,8 +14,10 @@ use crate::stacks::Spot;
 use crate::thread::ThreadState;
 use raddle_analyse::fast::cell::{LINE, lines};
 use raddle_analyse::fast::{FastHybrid, Planes, Side, Simply};
+use raddle_analyse::touch::Kind;
 use raddle_model::lockset::HeldLock;
 use raddle_model::{AccessKind, Address, LockMode};
+use raddle_wire::log::HeapBlock;
 
 /// A function that touches so many lines at once is not quick in any case.
 const FEW_LINES: u64 = 4 * LINE;
@@ -115,6 +117,60 @@ impl Analysis {
                 };
                 fast.give(standing, thread.id, lock, &middle.journal)
             })
+    }
+
+    /// A block of the heap comes into being.
+    pub fn allocate(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        (start, size): (Address, u64),
+    ) -> bool {
+        let work = self.work();
+        let Engine::Fast(fast) = &work.engine else { return false };
+        if !is_for(probe, thread) {
+            return false;
+        }
+        self.look_back(thread);
+        let bytes = (start.0, start.0.saturating_add(size));
+        let is_simple =
+            |thread: &ThreadState| Some(fast.allocate_simply(thread.standing.as_ref()?, bytes));
+        if is_simple(thread) != Some(true) {
+            return false;
+        }
+        let stack = probe.stacks.capture(probe, thread, spot);
+        let (thread, place) = (thread.id, spot.place);
+        work.heap.allocate(HeapBlock { start, size, thread, place, stack });
+        true
+    }
+
+    /// A block of the heap is about to be given back.
+    pub fn free(
+        &self,
+        probe: &Probe,
+        thread: &mut ThreadState,
+        spot: Spot,
+        start: Address,
+    ) -> bool {
+        let work = self.work();
+        let Engine::Fast(fast) = &work.engine else { return false };
+        if !is_for(probe, thread) {
+            return false;
+        }
+        self.look_back(thread);
+        let size = work.heap.size_of(start);
+        let Some(standing) = thread.standing.take() else { return false };
+        let (id, bytes) = (thread.id, (start.0, start.0.saturating_add(size)));
+        let is_simple = fast.free_simply((id, &standing), bytes, || {
+            let node = probe.stacks.frames(probe, thread, spot);
+            describe_as(fast, probe, thread, (spot, node), (Kind::Free, size))
+        });
+        thread.standing = Some(standing);
+        if is_simple {
+            work.heap.free(start);
+        }
+        is_simple
     }
 
     /// Does something of which the thread stands elsewhere afterwards, if it can be done.

@@ -9,6 +9,7 @@
 
 mod accesses;
 mod at_once;
+mod heap;
 mod recent;
 mod tally;
 
@@ -23,6 +24,7 @@ use crate::middle::Middle;
 use crate::probe::{Probe, fail};
 use crate::thread::ThreadState;
 use crate::trampoline::slot;
+use heap::Heap;
 use raddle_analyse::execution::Execution;
 use raddle_analyse::fast::access::LockSetId;
 use raddle_analyse::fast::cell::LINE;
@@ -60,6 +62,7 @@ struct Work {
     /// Findings the command has been told of.
     reported: AtomicUsize,
     tally: Mutex<Tally>,
+    heap: Heap,
 }
 
 #[derive(Debug)]
@@ -100,7 +103,7 @@ impl Engine {
         let slots = Planes::slots(&shadow) as u32;
         let chains = (slots, slots - 1 + MEMBERS as u32);
         let orders = Orders::with_chains(chains, options.conditions, options.lock_touched);
-        let execution = Execution::new(orders, options.lock_touched);
+        let execution = Execution::new(orders, options.lock_touched).with_sizes_told();
         let observed_only = kind == DetectorKind::HappensBefore;
         let execution = match (observed_only, options.handovers) {
             (true, _) => execution,
@@ -140,6 +143,7 @@ impl Work {
             engine: Engine::new(choice, rules, shadow),
             reported: AtomicUsize::new(0),
             tally: Mutex::default(),
+            heap: Heap::default(),
         }
     }
 }
@@ -225,7 +229,7 @@ impl Analysis {
 
     /// A module was mapped here: what lies there is its variables.
     pub fn module_mapped(&self, module: Range<u64>) {
-        lock(&self.work().tally).mapped(module);
+        self.work().heap.mapped(module);
     }
 
     /// There is code that spins on these bytes.
@@ -268,9 +272,10 @@ impl Analysis {
         thread.counted.note(&event.kind);
         match &work.engine {
             Engine::Fast(fast) => {
-                if Tally::is_about_heap(&event.kind) {
-                    lock(&work.tally).note(event);
+                if let EventKind::Free { address, size: size @ 0 } = &mut event.kind {
+                    *size = work.heap.size_of(*address);
                 }
+                work.heap.note(event);
                 match (&thread.standing, &thread.middle) {
                     // In most critical sections nobody else is concerned.
                     (Some(standing), Some(middle))
@@ -282,6 +287,7 @@ impl Analysis {
             }
             Engine::Plain(plain) => {
                 lock(&work.tally).note(event);
+                work.heap.note(event);
                 let mut plain = lock(plain);
                 event.order = plain.next_order;
                 plain.next_order += 1;
@@ -315,7 +321,7 @@ impl Analysis {
         work.engine.end();
         let monitor = &Probe::instance().monitor;
         for (number, finding) in work.engine.findings(0).into_iter().enumerate() {
-            write_finding(last, &tally.record(monitor, number, finding));
+            write_finding(last, &work.heap.record(monitor, number, finding));
         }
         last.write(&tally.looked(match &work.engine {
             Engine::Fast(fast) => Some(fast.locks()),
@@ -348,10 +354,9 @@ impl Analysis {
         thread.add_all_quick(probe);
         let mut counted = thread.counted;
         counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.accesses());
-        let mut tally = lock(&self.work().tally);
-        tally.add(counted);
+        lock(&self.work().tally).add(counted);
         if let Some(stack) = thread.given_stack {
-            tally.free(stack);
+            self.work().heap.free(stack);
         }
     }
 
@@ -361,14 +366,14 @@ impl Analysis {
         if work.engine.found() == work.reported.load(Ordering::Relaxed) {
             return;
         }
-        let tally = lock(&work.tally);
+        let turn = lock(&work.tally);
         let first = work.reported.load(Ordering::Relaxed);
         let fresh = work.engine.findings(first);
         work.reported.store(first + fresh.len(), Ordering::Relaxed);
         let monitor = &Probe::instance().monitor;
-        let record = |(n, finding)| tally.record(monitor, first + n, finding);
+        let record = |(n, finding)| work.heap.record(monitor, first + n, finding);
         let news: Vec<Record> = fresh.into_iter().enumerate().map(record).collect();
-        drop(tally);
+        drop(turn);
         news.iter().for_each(|record| write_finding(thread, record));
     }
 

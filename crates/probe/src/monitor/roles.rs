@@ -380,16 +380,12 @@ pub fn entered(
         }
         Role::Reallocate { old, .. } => {
             let address = object(old);
-            if address.0 != 0 {
-                thread.emit(probe, spot, EventKind::Free { address, size: 0 });
-            }
+            free(probe, thread, spot, address);
             (address, 0)
         }
         Role::Free { address } => {
             let address = object(address);
-            if address.0 != 0 {
-                thread.emit(probe, spot, EventKind::Free { address, size: 0 });
-            }
+            free(probe, thread, spot, address);
             (address, 0)
         }
         Role::Range { .. } => {
@@ -453,6 +449,23 @@ pub fn entered(
         | Role::TeamJoin
         | Role::TaskWait
         | Role::TransactionStart => (Address(0), 0),
+    }
+}
+
+/// A block of the heap, if there is one, is about to be given back.
+fn free(probe: &Probe, thread: &mut ThreadState, spot: Spot, address: Address) {
+    let analysis = probe.analysis.as_ref();
+    if address.0 != 0 && !analysis.is_some_and(|a| a.free(probe, thread, spot, address)) {
+        thread.emit(probe, spot, EventKind::Free { address, size: 0 });
+    }
+}
+
+/// One has come into being, if the allocator had one.
+fn allocate(probe: &Probe, thread: &mut ThreadState, spot: Spot, address: Address, size: u64) {
+    let analysis = probe.analysis.as_ref();
+    if address.0 != 0 && !analysis.is_some_and(|a| a.allocate(probe, thread, spot, (address, size)))
+    {
+        thread.emit(probe, spot, EventKind::Allocate { address, size });
     }
 }
 
@@ -574,18 +587,14 @@ pub fn left(
         },
         Role::Allocate { address, size } if success => {
             let (address, size) = (Address(evaluate(address, call)), evaluate(size, call));
-            if address.0 != 0 {
-                emit(EventKind::Allocate { address, size });
-            }
+            allocate(probe, thread, spot, address, size);
         }
         Role::Reallocate { address, size, .. } if result.is_some() => {
             let (new, size) = (Address(evaluate(address, call)), evaluate(size, call));
             // When it is refused the old block lives on, as large as it was.
             let refused = new.0 == 0 && size != 0;
             let (address, size) = if refused { (object, 0) } else { (new, size) };
-            if address.0 != 0 {
-                emit(EventKind::Allocate { address, size });
-            }
+            allocate(probe, thread, spot, address, size);
         }
         Role::Range { .. } if result.is_some() => {
             ranges(probe, thread, call, spot, &monitored.stretches, true);

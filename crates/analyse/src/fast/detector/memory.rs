@@ -72,6 +72,12 @@ impl<P: Planes> FastHybrid<P> {
         if size == 0 {
             return;
         }
+        self.clear_cells((address, end));
+        state.specials.forget_bytes(address, end);
+    }
+
+    /// The same for what is known of it in planes.
+    pub(super) fn clear_cells(&self, (address, end): (u64, u64)) {
         let first_whole = address.next_multiple_of(LINE);
         let last_whole = end / LINE * LINE;
         if first_whole < last_whole {
@@ -81,7 +87,6 @@ impl<P: Planes> FastHybrid<P> {
         } else {
             self.clear_bytes(address, end);
         }
-        state.specials.forget_bytes(address, end);
     }
 
     fn clear_bytes(&self, start: u64, end: u64) {
