@@ -8,7 +8,7 @@ use crate::error::{HookError, nearest, one_of};
 use crate::names::{is_telling, overlap};
 use crate::roles::{self, INLINED, Operands, ROLES, WITH_CALLBACK};
 use crate::{expression, expression::Fault};
-use raddle_model::hook::Span;
+use raddle_model::hook::{Span, Variadic};
 use raddle_model::{Dependences, Expr, Hook, LockMode, Success};
 use std::collections::BTreeSet;
 use toml::Spanned;
@@ -244,13 +244,18 @@ impl Reader<'_> {
 
     fn operand(&self, key: &str) -> Result<&Entry<'_>, HookError> {
         self.table.get(key).ok_or_else(|| {
-            let (at, role) = match self.table.get("role") {
-                Some(entry) => (entry.at, self.source.string(entry).unwrap_or_default()),
-                None => (self.table.at, ""),
-            };
+            let (at, role) = self.role();
             let message = format!("role \"{role}\" has no {key}");
             self.source.error(at, message, format!("{key} = \"arg1\" or another expression"))
         })
+    }
+
+    /// Where the role stands, and which it is.
+    fn role(&self) -> (usize, &str) {
+        match self.table.get("role") {
+            Some(entry) => (entry.at, self.source.string(entry).unwrap_or_default()),
+            None => (self.table.at, ""),
+        }
     }
 
     /// Hooks of inlined code only: the object is the memory that the instruction touches, and no
@@ -333,14 +338,35 @@ impl Operands for Reader<'_> {
         };
         let (reads, writes): (Vec<Span>, Vec<Span>) = (side("reads")?, side("writes")?);
         if reads.is_empty() && writes.is_empty() {
-            let at = self.table.get("role").map_or(self.table.at, |entry| entry.at);
+            let (at, role) = self.role();
             return Err(self.source.error(
                 at,
-                "role \"memory.range\" has neither reads nor writes",
+                format!("role \"{role}\" has neither reads nor writes"),
                 "reads or writes = [{ at = \"…\", len = \"…\" }]",
             ));
         }
         Ok((reads, writes))
+    }
+
+    fn variadic(&self) -> Result<Variadic, HookError> {
+        match (self.table.get("values"), self.table.get("list")) {
+            (Some(entry), None) => match self.source.expression(entry)? {
+                Expr::Arg(first) => Ok(Variadic::From(first)),
+                _ => Err(self.source.error(
+                    entry.at,
+                    "values begin with an argument of the call",
+                    "values = \"arg3\" or another argument",
+                )),
+            },
+            (None, Some(entry)) => Ok(Variadic::List(self.known_on_entry(entry)?)),
+            (both, _) => {
+                let (at, role) = self.role();
+                let found = if both.is_some() { "both values and list" } else { "no values" };
+                let message = format!("role \"{role}\" has {found}");
+                let right = "values = \"arg3\", or list = \"arg3\" for a va_list";
+                Err(self.source.error(at, message, right))
+            }
+        }
     }
 }
 

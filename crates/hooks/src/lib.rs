@@ -45,6 +45,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("libc-memory.toml", include_str!("../files/libc-memory.toml")),
     ("allocators.toml", include_str!("../files/allocators.toml")),
     ("libc-strings.toml", include_str!("../files/libc-strings.toml")),
+    ("libc-formats.toml", include_str!("../files/libc-formats.toml")),
     ("libc-services.toml", include_str!("../files/libc-services.toml")),
     ("cxx.toml", include_str!("../files/cxx.toml")),
     ("annotations.toml", include_str!("../files/annotations.toml")),

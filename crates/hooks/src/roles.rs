@@ -5,7 +5,7 @@
 //! must not depend on its result.
 
 use crate::error::HookError;
-use raddle_model::hook::Span;
+use raddle_model::hook::{Span, Variadic};
 use raddle_model::{Dependences, Expr, Ignored, LockMode, Role};
 
 /// Name and operands of every role, in the order of `docs/hooks.md`.
@@ -47,6 +47,8 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("memory.reallocate", &["address", "old", "size"]),
     ("memory.free", &["address"]),
     ("memory.range", &["reads", "writes"]),
+    ("memory.print", &["format", "values", "list", "reads", "writes"]),
+    ("memory.scan", &["format", "values", "list", "reads", "writes"]),
     ("memory.renew", &["address", "size"]),
     ("memory.benign", &["address", "size"]),
     ("order.release", &["object"]),
@@ -103,6 +105,8 @@ pub(crate) trait Operands {
     fn depends(&self) -> Result<Option<Dependences>, HookError>;
     /// `reads` and `writes`, at least one stretch.
     fn spans(&self) -> Result<(Vec<Span>, Vec<Span>), HookError>;
+    /// `values` or `list`.
+    fn variadic(&self) -> Result<Variadic, HookError>;
 }
 
 /// The role of this name, if there is one.
@@ -180,6 +184,16 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
                 let (reads, writes) = from.spans()?;
                 Role::Range { reads, writes }
             }
+            "memory.print" => {
+                let (reads, writes) = from.spans()?;
+                let (format, values) = (from.on_entry("format")?, from.variadic()?);
+                Role::Print { format, values, reads, writes }
+            }
+            "memory.scan" => {
+                let (reads, writes) = from.spans()?;
+                let (format, values) = (from.on_entry("format")?, from.variadic()?);
+                Role::Scan { format, values, reads, writes }
+            }
             "memory.renew" => {
                 Role::Renew { address: from.on_entry("address")?, size: from.on_entry("size")? }
             }
@@ -256,6 +270,11 @@ mod tests {
         fn spans(&self) -> Result<(Vec<Span>, Vec<Span>), HookError> {
             self.0.borrow_mut().extend(["reads".to_owned(), "writes".to_owned()]);
             Ok((vec![], vec![]))
+        }
+
+        fn variadic(&self) -> Result<Variadic, HookError> {
+            self.0.borrow_mut().extend(["values".to_owned(), "list".to_owned()]);
+            Ok(Variadic::From(1))
         }
     }
 

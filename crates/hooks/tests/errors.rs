@@ -65,7 +65,7 @@ fn an_unknown_role() {
          barrier.enter, barrier.leave, semaphore.create, semaphore.post, semaphore.wait, \
          once.call, once.begin, once.end, once.abort, thread.create, thread.join, thread.detach, \
          thread.exit, thread.pause, thread.cancel, thread.name, wait, post, memory.allocate, \
-         memory.reallocate, memory.free, memory.range, memory.renew, memory.benign, \
+         memory.reallocate, memory.free, memory.range, memory.print, memory.scan, memory.renew, memory.benign, \
          order.release, order.acquire, order.put, order.get, ignore.reads, ignore.writes, \
          ignore.synchronisation, detection, exit.register, exit.run, team.fork, team.begin, \
          team.join, team.barrier, task.create, task.wait, transaction.start, transaction.commit, \
@@ -79,6 +79,21 @@ fn an_unknown_role() {
 
 #[test]
 fn an_operand_that_is_missing() {
+    const PRINTS: &str = "[[hook]]\nfunctions = [\"f\"]\nrole = \"memory.print\"\nformat = \"arg2\"\nreads = \
+                          [{ at = \"arg1\", len = 1 }]\n";
+    fails(
+        PRINTS,
+        "my.toml:5:8: role \"memory.print\" has no values; expected values = \"arg3\", or list = \"arg3\" for a va_list",
+    );
+    fails(
+        &format!("{PRINTS}values = \"arg3\"\nlist = \"arg4\""),
+        "my.toml:5:8: role \"memory.print\" has both values and list; expected values = \"arg3\", or list = \"arg3\" for \
+         a va_list",
+    );
+    fails(
+        &format!("{PRINTS}values = \"arg3 + 8\""),
+        "my.toml:8:10: values begin with an argument of the call; expected values = \"arg3\" or another argument",
+    );
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"lock.acquire\"",
         "my.toml:5:8: role \"lock.acquire\" has no object; \
@@ -126,8 +141,8 @@ fn an_operand_that_the_role_does_not_take() {
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"function\"\ntimeout = 3",
         "my.toml:6:1: unknown key \"timeout\"; expected address, arguments, callback, count, data, depends, \
-         exclusive, functions, handle, inlined, lock, mode, name, object, old, on, opaque, reads, role, size, start, \
-         success, value or writes",
+         exclusive, format, functions, handle, inlined, list, lock, mode, name, object, old, on, opaque, reads, role, \
+         size, start, success, value, values or writes",
     );
     fails(
         "[[hook]]\nfunctions = [\"f\"]\nrole = \"memory.range\"\nreads = [{ at = 1, length = 2 }]",

@@ -39,6 +39,7 @@ fn all_are_there() {
             "libc-memory",
             "allocators",
             "libc-strings",
+            "libc-formats",
             "libc-services",
             "cxx",
             "annotations",

@@ -139,6 +139,15 @@ pub struct Span {
     pub len: Expr,
 }
 
+/// Where the arguments are that a format speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Variadic {
+    /// They are the call's own, from the n-th on.
+    From(u8),
+    /// They are in the `va_list` at this address.
+    List(Expr),
+}
+
 /// How a call that makes a task is told what the task depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dependences {
@@ -237,6 +246,12 @@ pub enum Role {
     Free { address: Expr },
     /// `memory.range`: the function reads and writes these stretches.
     Range { reads: Vec<Span>, writes: Vec<Span> },
+
+    /// `memory.print`: the function touches these stretches, and reads the strings that a format asks for.
+    Print { format: Expr, values: Variadic, reads: Vec<Span>, writes: Vec<Span> },
+    /// `memory.scan`: the function touches these stretches, and writes what a format asks for; its result is how many
+    /// conversions were done.
+    Scan { format: Expr, values: Variadic, reads: Vec<Span>, writes: Vec<Span> },
 
     /// `memory.renew`: what was done to this memory before is over.
     Renew { address: Expr, size: Expr },

@@ -9,6 +9,7 @@ pub mod demangled;
 pub mod depends;
 pub mod event;
 pub mod finding;
+pub mod format;
 pub mod hook;
 pub mod ids;
 pub mod lockset;

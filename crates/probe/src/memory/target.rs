@@ -2,6 +2,7 @@
 //! pointer is the target's bug, and must crash in the target's code, not in ours.
 
 use raddle_dynamorio::process;
+use smallvec::SmallVec;
 
 /// The eight bytes at an address; `None` when unreadable.
 pub fn word(address: u64) -> Option<u64> {
@@ -75,6 +76,19 @@ pub fn string(address: u64, limit: usize) -> String {
     let read = process::read(address, &mut text);
     text.truncate(read);
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The bytes of a C string before its NUL; `None` if there is none among so many.
+pub fn bytes_of_string(address: u64, most: u64) -> Option<SmallVec<[u8; CHUNK]>> {
+    let mut found = SmallVec::new();
+    let mut ends = false;
+    walk(address, most, |bytes| {
+        let end = bytes.iter().position(|b| *b == 0);
+        found.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        ends = end.is_some();
+        !ends
+    });
+    ends.then_some(found)
 }
 
 /// How many leading bytes two strings have in common, NUL ending both, at most `limit`.

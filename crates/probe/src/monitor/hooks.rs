@@ -110,7 +110,7 @@ pub fn enter(
         let what = PendingKind::Hook { index, arguments, object, other };
         push(thread, what, after, returns_to);
     }
-    if hook.opaque {
+    if hook.opaque && roles::is_understood(&hook.role, other) {
         let allocates = is_allocation(&hook.role);
         thread.set_inside(if allocates { Inside::Allocator } else { Inside::Library });
     }

@@ -14,6 +14,7 @@ pub mod threads;
 pub mod transfers;
 
 mod expression;
+mod formats;
 
 use raddle_model::hook::{Hook, Role};
 use raddle_model::{Address, ThreadId};
@@ -106,7 +107,9 @@ impl Monitor {
                     Role::Allocate { .. }
                     | Role::Reallocate { .. }
                     | Role::Free { .. }
-                    | Role::Range { .. } => memory,
+                    | Role::Range { .. }
+                    | Role::Print { .. }
+                    | Role::Scan { .. } => memory,
                     // The inside of a synchronisation function is no event either, so watching
                     // memory needs these too.
                     _ => options.sync || memory,

@@ -4,7 +4,7 @@
 //! they did: so an order seen in the events is an order of the program.
 
 use super::expression::{Call, evaluate};
-use super::{Created, MonitoredHook, threads};
+use super::{Created, MonitoredHook, formats, threads};
 use crate::analysis::Touching;
 use crate::memory::quick::NOTED;
 use crate::memory::target;
@@ -161,7 +161,12 @@ pub struct Stretch {
 
 /// The stretches of a hook, those known at the entry before the others.
 pub fn stretches(hook: &Hook) -> Vec<Stretch> {
-    let Role::Range { reads, writes } = &hook.role else { return Vec::new() };
+    let (Role::Range { reads, writes }
+    | Role::Print { reads, writes, .. }
+    | Role::Scan { reads, writes, .. }) = &hook.role
+    else {
+        return Vec::new();
+    };
     let reads = reads.iter().map(|span| (AccessKind::Read, span));
     let writes = writes.iter().map(|span| (AccessKind::Write, span));
     let (late, early): (Vec<_>, Vec<_>) = reads.chain(writes).partition(|(_, span)| is_late(span));
@@ -392,6 +397,13 @@ pub fn entered(
             ranges(probe, thread, call, spot, &monitored.stretches, false);
             (Address(0), 0)
         }
+        Role::Print { .. } | Role::Scan { .. } => {
+            let understood = formats::entered(probe, thread, &hook.role, call, spot);
+            if understood {
+                ranges(probe, thread, call, spot, &monitored.stretches, false);
+            }
+            (Address(0), u64::from(understood))
+        }
         Role::TeamFork { data } | Role::TeamBegin { data } => {
             let team = Address(spot.sp);
             let function = hook.callback.as_ref().map_or(0, at_entry);
@@ -599,6 +611,12 @@ pub fn left(
         Role::Range { .. } if result.is_some() => {
             ranges(probe, thread, call, spot, &monitored.stretches, true);
         }
+        Role::Print { .. } | Role::Scan { .. } if is_understood(&hook.role, other) => {
+            if let Some(result) = result {
+                ranges(probe, thread, call, spot, &monitored.stretches, true);
+                formats::left(probe, thread, &hook.role, call, result, spot);
+            }
+        }
         Role::TeamFork { .. } => {
             probe.monitor.teams.join(object);
             emit(EventKind::TeamJoin { team: object });
@@ -655,6 +673,8 @@ pub fn left(
         | Role::Reallocate { .. }
         | Role::Free { .. }
         | Role::Range { .. }
+        | Role::Print { .. }
+        | Role::Scan { .. }
         | Role::TeamBegin { .. }
         | Role::TeamBarrier
         | Role::TaskCreate { .. }
@@ -682,18 +702,24 @@ fn ranges(
             length = evaluate(&stretch.span.len, call);
         }
         if length != 0 {
-            let address = Address(evaluate(&stretch.span.at, call));
-            let kind = stretch.kind;
-            let touching = Touching { kind, address: address.0, length };
-            let touched = match &probe.analysis {
-                Some(analysis) => analysis.touch(probe, thread, spot, touching),
-                None => false,
-            };
-            if !touched {
-                thread.emit(probe, spot, EventKind::Range { kind, address, length });
-            }
+            let (kind, address) = (stretch.kind, evaluate(&stretch.span.at, call));
+            touch(probe, thread, spot, Touching { kind, address, length });
         }
     }
+}
+
+/// A function touches a stretch of memory.
+pub(super) fn touch(probe: &Probe, thread: &mut ThreadState, spot: Spot, touching: Touching) {
+    let analysis = probe.analysis.as_ref();
+    if !analysis.is_some_and(|analysis| analysis.touch(probe, thread, spot, touching)) {
+        let Touching { kind, address, length } = touching;
+        thread.emit(probe, spot, EventKind::Range { kind, address: Address(address), length });
+    }
+}
+
+/// Does a call mean what its role says? `other` is what [`entered`] has returned of it. A format may not be understood.
+pub fn is_understood(role: &Role, other: u64) -> bool {
+    !matches!(role, Role::Print { .. } | Role::Scan { .. }) || other != 0
 }
 
 /// The side of a lock, as annotations tell it: an `int`, so only the lower half counts.
