@@ -1,5 +1,6 @@
 // Threads print and scan, each into what is its own or under a lock; what a conversion leaves out, a precision ends, or no result
 // speaks of nobody touches.
+// clean
 #include "start.h"
 #include <string.h>
 
