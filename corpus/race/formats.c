@@ -1,5 +1,5 @@
-// One thread prints into a buffer, by a format that reads a name; others print what is in the buffer, scan into the name, and
-// print what was scanned beside it.
+// One thread prints into a buffer and by a name and a number, the other prints what is in the buffer and scans into the name
+// and the number; a string behind more numbers than registers hold is found, too.
 #include "start.h"
 #include <stdarg.h>
 
@@ -20,9 +20,10 @@ static void *printer(void *unused)
 {
     char own[64];
 
-    snprintf(buffer, sizeof buffer, "%5d %.8s", 17, name); // race: buffer race: name
-    print(own, sizeof own, "%f %d %d %d %d %s", 1.5, 1, 2, 3, 4, other);
+    snprintf(buffer, sizeof buffer, "%5d", 17); // race: buffer
+    snprintf(own, sizeof own, "%.8s", name); // race: name
     snprintf(own, sizeof own, "%d", number); // race: number
+    print(own, sizeof own, "%f %d %d %d %d %s", 1.5, 1, 2, 3, 4, other);
     return unused;
 }
 
@@ -30,9 +31,10 @@ static void *scanner(void *unused)
 {
     char own[80], line[] = "somebody 12";
 
-    snprintf(own, sizeof own, "%s", buffer); // race: buffer
-    sscanf(line, "%31s %d", name, &number);  // race: name race: number
-    sprintf(other, "%s", own);               // race: other
+    snprintf(own, sizeof own, "<%s>", buffer); // race: buffer
+    sscanf(line, "%31s", name); // race: name
+    sscanf(line, "%*s %d", &number); // race: number
+    snprintf(other, sizeof other, "%d", number); // race: other
     return unused;
 }
 
