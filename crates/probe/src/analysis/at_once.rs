@@ -22,6 +22,9 @@ use raddle_wire::log::HeapBlock;
 /// A function that touches so many lines at once is not quick in any case.
 const FEW_LINES: u64 = 4 * LINE;
 
+/// What a lock guards begins behind it, as a rule: so many bytes from where it begins.
+const BEHIND: u64 = size_of::<libc::pthread_mutex_t>() as u64;
+
 impl Analysis {
     /// A hooked function touches memory: a few lines, in a simple way, as most calls do.
     pub fn touch(
@@ -96,6 +99,9 @@ impl Analysis {
     ) -> bool {
         if !is_for(probe, thread) {
             return false;
+        }
+        if let (Engine::Fast(fast), Some(standing)) = (&self.work().engine, &thread.standing) {
+            fast.planes().will_read(standing.slot(), lock.0.wrapping_add(BEHIND));
         }
         // Its place may have to be found by what is known of the stack.
         let stack = probe.stacks.capture(probe, thread, spot);

@@ -304,6 +304,23 @@ impl Shadow {
         }
     }
 
+    /// A slot will read this soon, as a rule: what that needs is asked for, and nobody waits for it.
+    pub fn will_read(&self, slot: usize, address: u64) {
+        if !self.has(address) {
+            return;
+        }
+        let (line, block) = (address / LINE, address / BLOCK);
+        let cell = (address / GRANULE * GRANULE) ^ self.key(slot, Side::Read);
+        for at in [cell, self.sharers + line * 8, self.blocks_alike + block * 4] {
+            // SAFETY: a hint, of whatever address.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                    at as *const i8,
+                )
+            };
+        }
+    }
+
     /// How often memory was given back, for those who remember which was there.
     pub fn age(&self) -> u64 {
         self.age.load(Ordering::Relaxed)
