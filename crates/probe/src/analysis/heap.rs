@@ -11,14 +11,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-/// Enough that threads, which allocate in regions of their own, seldom meet.
+/// Enough that threads seldom meet.
 const PARTS: usize = 64;
 /// Blocks that begin in the same so many bytes, as a power of two, are in one part.
-const REGION: u32 = 16;
+const REGION: u32 = 12;
 
 /// So many blocks of each part are remembered after they were given back, so that a use after that can be told of
 /// which block it was.
-const FREED: usize = 1 << 10;
+const FREED: usize = 1 << 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -158,10 +158,10 @@ mod tests {
     fn of_what_was_given_back_the_last_are_remembered() {
         let heap = Heap::default();
         for n in 0..FREED as u64 + 1 {
-            heap.allocate(block(n * 16, 16));
-            heap.free(Address(n * 16));
+            heap.allocate(block(n * 8, 8));
+            heap.free(Address(n * 8));
         }
         assert_eq!(heap.block_of(Address(0)).map(|block| block.start), None);
-        assert_eq!(heap.block_of(Address(16)).map(|block| block.start), Some(Address(16)));
+        assert_eq!(heap.block_of(Address(8)).map(|block| block.start), Some(Address(8)));
     }
 }
