@@ -31,14 +31,27 @@ impl<T> Latch<T> {
 
     #[cold]
     fn wait(&self) -> SpinMutexGuard<'_, T> {
+        let mut patience = Patience::default();
         loop {
-            for _ in 0..TRIES {
-                std::hint::spin_loop();
-                if let Some(held) = self.0.try_lock() {
-                    return held;
-                }
+            patience.wait();
+            if let Some(held) = self.0.try_lock() {
+                return held;
             }
-            std::thread::sleep(NAP);
+        }
+    }
+}
+
+/// Waiting for somebody who needs a moment, if he runs.
+#[derive(Debug, Default)]
+pub struct Patience(u32);
+
+impl Patience {
+    /// For a moment, and after many for a longer one.
+    pub fn wait(&mut self) {
+        self.0 += 1;
+        match self.0.is_multiple_of(TRIES) {
+            true => std::thread::sleep(NAP),
+            false => std::hint::spin_loop(),
         }
     }
 }

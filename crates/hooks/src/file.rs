@@ -348,16 +348,21 @@ impl Operands for Reader<'_> {
         Ok((reads, writes))
     }
 
+    fn first(&self) -> Result<u8, HookError> {
+        let entry = self.operand("values")?;
+        match self.source.expression(entry)? {
+            Expr::Arg(first) => Ok(first),
+            _ => Err(self.source.error(
+                entry.at,
+                "values begin with an argument of the call",
+                "values = \"arg3\" or another argument",
+            )),
+        }
+    }
+
     fn variadic(&self) -> Result<Variadic, HookError> {
         match (self.table.get("values"), self.table.get("list")) {
-            (Some(entry), None) => match self.source.expression(entry)? {
-                Expr::Arg(first) => Ok(Variadic::From(first)),
-                _ => Err(self.source.error(
-                    entry.at,
-                    "values begin with an argument of the call",
-                    "values = \"arg3\" or another argument",
-                )),
-            },
+            (Some(_), None) => self.first().map(Variadic::From),
             (None, Some(entry)) => Ok(Variadic::List(self.known_on_entry(entry)?)),
             (both, _) => {
                 let (at, role) = self.role();

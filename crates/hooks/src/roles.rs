@@ -48,7 +48,7 @@ pub(crate) const ROLES: &[(&str, &[&str])] = &[
     ("memory.free", &["address"]),
     ("memory.range", &["reads", "writes"]),
     ("memory.print", &["format", "values", "list", "reads", "writes"]),
-    ("memory.scan", &["format", "values", "list", "reads", "writes"]),
+    ("memory.scan", &["format", "values", "reads", "writes"]),
     ("memory.renew", &["address", "size"]),
     ("memory.benign", &["address", "size"]),
     ("order.release", &["object"]),
@@ -105,6 +105,8 @@ pub(crate) trait Operands {
     fn depends(&self) -> Result<Option<Dependences>, HookError>;
     /// `reads` and `writes`, at least one stretch.
     fn spans(&self) -> Result<(Vec<Span>, Vec<Span>), HookError>;
+    /// `values`: the number of an argument.
+    fn first(&self) -> Result<u8, HookError>;
     /// `values` or `list`.
     fn variadic(&self) -> Result<Variadic, HookError>;
 }
@@ -191,8 +193,8 @@ pub(crate) fn build(name: &str, from: &impl Operands) -> Option<Result<Role, Hoo
             }
             "memory.scan" => {
                 let (reads, writes) = from.spans()?;
-                let (format, values) = (from.on_entry("format")?, from.variadic()?);
-                Role::Scan { format, values, reads, writes }
+                let (format, first) = (from.on_entry("format")?, from.first()?);
+                Role::Scan { format, first, reads, writes }
             }
             "memory.renew" => {
                 Role::Renew { address: from.on_entry("address")?, size: from.on_entry("size")? }
@@ -270,6 +272,10 @@ mod tests {
         fn spans(&self) -> Result<(Vec<Span>, Vec<Span>), HookError> {
             self.0.borrow_mut().extend(["reads".to_owned(), "writes".to_owned()]);
             Ok((vec![], vec![]))
+        }
+
+        fn first(&self) -> Result<u8, HookError> {
+            self.anytime("values").map(|_| 1)
         }
 
         fn variadic(&self) -> Result<Variadic, HookError> {

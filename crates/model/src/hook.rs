@@ -250,8 +250,8 @@ pub enum Role {
     /// `memory.print`: the function touches these stretches, and reads the strings that a format asks for.
     Print { format: Expr, values: Variadic, reads: Vec<Span>, writes: Vec<Span> },
     /// `memory.scan`: the function touches these stretches, and writes what a format asks for; its result is how many
-    /// conversions were done.
-    Scan { format: Expr, values: Variadic, reads: Vec<Span>, writes: Vec<Span> },
+    /// conversions were done. The arguments from this one on, counted from one, are what it speaks of.
+    Scan { format: Expr, first: u8, reads: Vec<Span>, writes: Vec<Span> },
 
     /// `memory.renew`: what was done to this memory before is over.
     Renew { address: Expr, size: Expr },

@@ -43,7 +43,7 @@ use rustc_hash::FxHashMap;
 use section::Section;
 use smallvec::SmallVec;
 use stand::{Slot, TENANTS};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How often the lock is tried before its waiter sleeps. It is held for less than a microsecond, and to sleep and be woken
@@ -86,6 +86,8 @@ pub struct FastHybrid<P> {
     released: Arc<Objects<SyncObject, Clocks>>,
     /// Where there may be more than memory.
     inhabited: Inhabited,
+    /// There are blocks of the heap that begin within a granule.
+    packed: AtomicBool,
     handovers: bool,
     values: Values,
     /// By slot: the chain's ticks up to this one are forgotten; cells count from here. Changed behind the lock, when
@@ -165,6 +167,7 @@ impl<P: Planes> FastHybrid<P> {
             lock_objects,
             released,
             inhabited: Inhabited::default(),
+            packed: AtomicBool::new(false),
             handovers,
             values,
             bases: Default::default(),

@@ -27,7 +27,10 @@ impl Default for Inhabited {
 impl Inhabited {
     /// Something lies here.
     pub fn mark(&self, bytes: Range<u64>) {
-        for (word, bit) in places(bytes) {
+        let Some(lines) = few_lines(&bytes) else {
+            return self.0.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+        };
+        for (word, bit) in lines.map(place) {
             if self.0[word].load(Ordering::Relaxed) & bit == 0 {
                 self.0[word].fetch_or(bit, Ordering::Relaxed);
             }
@@ -36,18 +39,26 @@ impl Inhabited {
 
     /// May something lie here?
     pub fn is_anywhere_in(&self, bytes: Range<u64>) -> bool {
-        places(bytes).any(|(word, bit)| self.0[word].load(Ordering::Relaxed) & bit != 0)
+        few_lines(&bytes).is_none_or(|mut lines| {
+            lines.any(|line| {
+                let (word, bit) = place(line);
+                self.0[word].load(Ordering::Relaxed) & bit != 0
+            })
+        })
     }
 }
 
-/// The words and bits of the lines in which some bytes lie. Of very many each is among them once.
-fn places(bytes: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
+/// The lines in which some bytes lie, unless there are so many that most bits are some line's.
+fn few_lines(bytes: &Range<u64>) -> Option<Range<u64>> {
     let lines = bytes.start / LINE..bytes.end.div_ceil(LINE);
-    lines.take(1 << BITS).map(|line| {
-        // By the golden ratio (Knuth 6.4): lines one behind the other have bits of their own.
-        let bit = line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - BITS);
-        (bit as usize / u64::BITS as usize, 1 << (bit % u64::from(u64::BITS)))
-    })
+    (lines.end.saturating_sub(lines.start) < 1 << BITS).then_some(lines)
+}
+
+/// The word and the bit of a line.
+fn place(line: u64) -> (usize, u64) {
+    // By the golden ratio (Knuth 6.4): lines one behind the other have bits of their own.
+    let bit = line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - BITS);
+    (bit as usize / u64::BITS as usize, 1 << (bit % u64::from(u64::BITS)))
 }
 
 /// Where there is something besides memory, by what an event says. What accesses make of memory is known by its lines
@@ -146,7 +157,8 @@ mod tests {
         assert!(!all.is_anywhere_in(0x5555_0000..0x5555_0040));
         assert!(!all.is_anywhere_in(0x5555_0080..0x5555_1000));
         all.mark(0..u64::MAX);
-        assert!(all.is_anywhere_in(0x1234_5678..0x1234_5679));
+        let everywhere = (0..1 << 20).map(|line| line * LINE);
+        assert!(everywhere.into_iter().all(|at| all.is_anywhere_in(at..at + 1)));
     }
 
     #[test]

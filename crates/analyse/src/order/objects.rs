@@ -11,7 +11,7 @@
 //! finds none believes it only if no word was moved meanwhile, as happens when objects go.
 
 use super::Lock;
-use crate::latch::Latch;
+use crate::latch::{Latch, Patience};
 use raddle_model::Address;
 use rustc_hash::FxBuildHasher;
 use std::collections::BTreeSet;
@@ -104,6 +104,7 @@ impl<K: Copy + Hash + Eq, V> Objects<K, V> {
     /// Does something with an object, if it is known.
     pub fn with<R>(&self, object: K, act: impl FnOnce(&mut V) -> R) -> Option<R> {
         let hash = FxBuildHasher.hash_one(object);
+        let mut patience = Patience::default();
         loop {
             let moves = self.moves.load(Ordering::Acquire);
             let table = self.table();
@@ -125,7 +126,7 @@ impl<K: Copy + Hash + Eq, V> Objects<K, V> {
             if moves.is_multiple_of(2) && self.moves.load(Ordering::Relaxed) == moves {
                 return None;
             }
-            std::hint::spin_loop();
+            patience.wait();
         }
     }
 

@@ -336,6 +336,16 @@ fn a_block_that_ends_within_a_granule_leaves_the_rest_alone() {
     assert_eq!(world.0.found(), 1);
 }
 
+#[test]
+fn where_blocks_share_granules_those_that_do_go_the_long_way() {
+    let world = World::new(64);
+    let mut one = world.first();
+    assert!(one.allocates(START, 12) && one.frees(START, 12));
+    assert!(!one.allocates(START + 12, 4), "it begins where another may have ended");
+    assert!(!one.allocates(START, 12));
+    assert!(one.allocates(START + 64, 16) && one.frees(START + 64, 16));
+}
+
 /// Threads that really run, with locks that really exclude: data under a lock never races, and data under none
 /// does, while others allocate, post semaphores and take locks within locks.
 #[test]

@@ -36,6 +36,8 @@ struct Blocks {
     /// Blocks given back, and their beginnings in the order in which they were.
     freed: FxHashMap<u64, HeapBlock>,
     order: VecDeque<u64>,
+    /// Sizes of stacks whose threads have ended: whose memory they are may give it back.
+    stacks: FxHashMap<u64, u64>,
 }
 
 impl Default for Heap {
@@ -62,17 +64,31 @@ impl Heap {
 
     /// There is a block more.
     pub fn allocate(&self, block: HeapBlock) {
-        self.part(block.start).live.insert(block.start.0, block);
+        let mut part = self.part(block.start);
+        part.stacks.remove(&block.start.0);
+        part.live.insert(block.start.0, block);
     }
 
     /// How large the block is that begins here; zero if none does.
     pub fn size_of(&self, address: Address) -> u64 {
-        self.part(address).live.get(&address.0).map_or(0, |block| block.size)
+        let part = self.part(address);
+        let live = part.live.get(&address.0).map(|block| block.size);
+        live.or_else(|| part.stacks.get(&address.0).copied()).unwrap_or(0)
     }
 
-    /// A block is no more; a stack, too, is one.
+    /// The thread has ended whose stack is this block: it is not its stack any more.
+    pub fn end_stack(&self, address: Address) {
+        let size = self.size_of(address);
+        self.free(address);
+        if size != 0 {
+            self.part(address).stacks.insert(address.0, size);
+        }
+    }
+
+    /// A block is no more.
     pub fn free(&self, address: Address) {
         let mut part = self.part(address);
+        part.stacks.remove(&address.0);
         let Some(block) = part.live.remove(&address.0) else { return };
         part.freed.insert(address.0, block);
         part.order.push_back(address.0);
@@ -152,6 +168,17 @@ mod tests {
         assert_eq!((heap.size_of(Address(0x1000)), found(0x1010)), (0, Some(0x1000)));
         heap.mapped(0x1000..0x2000);
         assert_eq!(found(0x1010), None);
+    }
+
+    #[test]
+    fn who_gives_back_what_was_a_stack_knows_how_much_it_is() {
+        let heap = Heap::default();
+        heap.allocate(block(0x1000, 64));
+        heap.end_stack(Address(0x1000));
+        assert_eq!(heap.size_of(Address(0x1000)), 64);
+        heap.free(Address(0x1000));
+        assert_eq!(heap.size_of(Address(0x1000)), 0);
+        assert_eq!(heap.block_of(Address(0x1000)).map(|block| block.size), Some(64));
     }
 
     #[test]

@@ -356,7 +356,7 @@ impl Analysis {
         counted.accesses += thread.middle.as_ref().map_or(0, |middle| middle.accesses());
         lock(&self.work().tally).add(counted);
         if let Some(stack) = thread.given_stack {
-            self.work().heap.free(stack);
+            self.work().heap.end_stack(stack);
         }
     }
 

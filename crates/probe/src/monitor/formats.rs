@@ -56,13 +56,14 @@ pub(super) fn left(
     result: u64,
     spot: Spot,
 ) {
-    let Role::Scan { format, values, .. } = role else { return };
+    let Role::Scan { format, first, .. } = role else { return };
     // An `int`, and less than zero at the end of what there is.
     let done = u64::try_from(result as i32).unwrap_or(0);
     let format = target::bytes_of_string(evaluate(format, call), LONGEST);
     let word = |at| target::word(at);
     let written = format.and_then(|format| {
-        scanned(&format, find(values, call, spot, &word)?, done, target::string_length)
+        let values = Values::of_call(&call.arguments, *first, spot.sp, &word);
+        scanned(&format, values, done, target::string_length)
     });
     for (address, length) in written.unwrap_or_default() {
         touch(probe, thread, spot, Touching { kind: AccessKind::Write, address, length });

@@ -11,6 +11,7 @@ use crate::fast::protocol::{Planes, SPECIAL, SYNCHRONISES, Side, has_room, look,
 use crate::fast::standing::Standing;
 use crate::touch::Kind;
 use raddle_model::ThreadId;
+use std::sync::atomic::Ordering;
 
 impl<P: Planes> FastHybrid<P> {
     /// A block comes into being.
@@ -68,6 +69,14 @@ impl<P: Planes> FastHybrid<P> {
 
     /// Is all that is known of a block in its cells, and whose are they? Those of the crowd are found by what is behind the lock.
     fn is_simple(&self, standing: &Standing, (start, end): (u64, u64)) -> bool {
+        // Where blocks begin within granules, others end there, and who clears one must not meet who clears the other.
+        if !start.is_multiple_of(GRANULE) {
+            self.packed.store(true, Ordering::Relaxed);
+            return false;
+        }
+        if self.packed.load(Ordering::Relaxed) && !end.is_multiple_of(GRANULE) {
+            return false;
+        }
         let crowd = 1 << self.crowd.slot();
         let is_plain = |line: u64| {
             let writers = self.planes.sharers(Side::Write, line);
@@ -78,7 +87,6 @@ impl<P: Planes> FastHybrid<P> {
         };
         start < end
             && end - start < FREED
-            && start.is_multiple_of(GRANULE)
             && self.planes.covers(start, end)
             && !standing.is_in_crowd()
             && !standing.is_undecided()
