@@ -48,7 +48,7 @@ pub struct Patience(u32);
 impl Patience {
     /// For a moment, and after many for a longer one.
     pub fn wait(&mut self) {
-        self.0 += 1;
+        self.0 = self.0.wrapping_add(1);
         match self.0.is_multiple_of(TRIES) {
             true => std::thread::sleep(NAP),
             false => std::hint::spin_loop(),

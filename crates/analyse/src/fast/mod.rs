@@ -47,6 +47,7 @@
 //! - who touches bytes one by one while another gives the memory back may be taken for somebody who touched other memory, if its
 //!   strip ([`strips`]) belongs to that by then: thousands of others are used before it;
 //! - of a block that lay where a freed one lies, and was longer by less than a granule, it may be forgotten that its end was freed, too;
+//! - two threads that give one block back at the very same moment may both find that nobody has;
 //! - of a freed block the first [`detector::FREED`] bytes are checked and remembered as freed, not all;
 //! - a critical section with more than [`journal::LENGTH`] new accesses is not told apart by them.
 
